@@ -139,6 +139,7 @@ def _settle(folder: Path, pipes: tuple[int, int]) -> None:
     warnings.resetwarnings()
     warnings.simplefilter("default")
     sys.path[:] = [str(folder) if entry == "" else entry for entry in sys.path]
+    sys.modules.pop("mine", None)  # of another folder
 
 
 def run(words: str, folder: Path, before: Callable[[], None] | None = None, *, watched: bool = False) -> Ended:

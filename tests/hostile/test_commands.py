@@ -189,7 +189,7 @@ def test_hostile_words_and_files_are_refused_or_answered(number, good_files, tmp
     tried()
     record_property("tried", len(codes))
     assert wrong == {}
-    assert sum(code != USAGE for code in codes) > len(codes) / 4
+    assert sum(code != USAGE for code in codes) >= len(codes) / 5
 
 
 # `release topdown` is among them: its loops are compiled before the first test, by tests/conftest.py.
@@ -231,7 +231,8 @@ def test_a_planted_exit_code_is_found_out_by_the_counts(code, planted, good_file
     """Negative control: the command itself, whose last line turns one verdict into another."""
     what = {VIOLATION: "mine:buggy --claim pure:1", NO_POWER: "gdpc --epsilon 0.02", WITHIN: "gdpc"}[code]
     words = f"audit {what} --data counts.csv --size 400 --seed 1 --jobs 1 --json".split()
-    assert Case(words, {}, good_files, tmp_path).faults() == []
+    sound = Case(words, {}, good_files, tmp_path)
+    assert (sound.ended.code, sound.faults()) == (code, []), sound.ended
     exit_code = exits.exit_code
     monkeypatch.setattr("audit.cli.run_audits.exit_code", lambda found: planted if exit_code(found) == code else code)
     assert [fault.partition(":")[0] for fault in Case(words, {}, good_files, tmp_path).faults()] == ["wrong code"]
