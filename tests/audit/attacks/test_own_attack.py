@@ -104,6 +104,12 @@ class Greedy:
         yield cell(0)
 
 
+class Later(Rounding):
+    """The same, once more."""
+
+    name = "later"
+
+
 def leaky_words(data, size, rng):
     """Two columns of text: such a leak in numbers, and words."""
     return [
@@ -118,9 +124,10 @@ def leaky_words(data, size, rng):
 )
 def test_an_attack_that_gets_no_runs_is_skipped_and_the_result_says_so(monkeypatch, greedy, size, seed):
     monkeypatch.setattr("audit.attacks.protocol._registered", dict(_registered))
-    for attack in [Greedy(), Rounding()] if greedy else [Rounding()]:
+    for attack in [Greedy(), Rounding(), Later()] if greedy else [Rounding()]:
         register_attack(attack)
     result = measure_loss(leaky_words, PAIR, PureDP(1.0), size=size, rng=seed)
+    assert not greedy or "the attack later got no runs" in " ".join(result.notes)
     assert "fractional_bits" not in result.tried
     assert "the attack fractional_bits got no runs, as those before it spent them" in " ".join(result.notes)
     without = Attack.without("greedy" if greedy else "trained")

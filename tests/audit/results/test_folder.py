@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
-from audit.results.folder import name_in_files, read_audits, read_results, save_result
+from audit.results.folder import Results, name_in_files, read_audits, read_results, save_result
 from tests.helpers import audited, estimated, refused_like, replayed
 
 COMMAND = {"command": "plaudit audit mine:noisy --cell 2 --seed 42"}
@@ -196,3 +196,8 @@ def test_a_forged_session_is_refused_in_one_line(tmp_path, wrong, words):
     write_json(tmp_path / "audits.json", {"kind": "session", "audits": "none"})
     with refused_like(ValueError, "must have node_id, attempt, call, expected, audit, got 'none'"):
         read_results(tmp_path / "audits.json")
+
+
+def test_of_a_known_bug_a_violation_alone_is_expected():
+    weak = audited(detectable=9.0, verdict="no power")
+    assert Results([("a", VIOLATED), ("b", weak)], [], [], {"a", "b"}).verdicts == ["no power"]

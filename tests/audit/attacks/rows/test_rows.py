@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -122,6 +123,15 @@ def test_the_row_that_differs_is_known_from_records(made):
 
     result = measure_loss(written, pair, PureDP(1.0), size=800, rng=1)
     assert (result.verdict, result.event) == ("violated", "y if rows equal to ('a6', 3) >= 1")
+
+
+def test_rows_that_are_known_share_half_of_the_error_probability():
+    """A row that is replaced is known on either database."""
+    x, y = (tables(np.random.default_rng(1), np.full(200, copied)) for copied in (False, True))
+    known = exploration(x, y, "rows")
+    known = replace(known, runs=replace(known.runs, pair=NeighborPair.replace_row(RECORDS, 0, PERSON)))
+    assert list(candidates(known))
+    assert [event.share for event in known.registered_events] == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("more", [{}, {"number": 7}])
