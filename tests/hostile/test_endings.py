@@ -337,7 +337,7 @@ def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after_it(baseli
 
 
 @pytest.mark.parametrize(
-    "name", ["replay", *(pytest.param(n, marks=pytest.mark.slow) for n in COMMANDS if n != "replay")]
+    "name", [pytest.param(n, marks=() if n in ("replay", "release ons") else pytest.mark.slow) for n in COMMANDS]
 )
 def test_files_are_for_whom_the_mask_says_and_confidential_ones_for_their_owner(baseline, name):
     one = baseline(name)

@@ -125,6 +125,9 @@ def test_pairs_that_break_an_invariant_are_refused() -> None:
         mechanism.exact_loss(inside)
         with pytest.raises(ValueError, match=r"total of level 1 .* is 32 and 31: such a pair is not covered"):
             mechanism.exact_loss(across)
+    added = NeighborPair.add_people(HISTOGRAM, (0, 0))
+    with pytest.raises(ValueError, match=r"total of level 0 .* is 60 and 61: such a pair is not covered"):
+        release(PureDP(1.0), invariants=[Invariant("total", 0)]).exact_loss(added)
 
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])

@@ -91,13 +91,13 @@ def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit
 def test_errors_of_ones_own(plaudit: Command) -> None:
     """Within 0.1, 5 standard errors."""
     errors = geometric(0.5, 9_000, np.random.default_rng(2))
-    Path("errors.csv").write_text("error\n" + "".join(f"{error}\n" for error in errors))
+    Path("my errors.csv").write_text("error\n" + "".join(f"{error}\n" for error in errors))
     np.save("errors.npy", errors)
-    name, found = estimated(plaudit, "--residuals", "errors.csv", "--claim", "pure:0.5")
-    assert name == "errors.csv lag_tail"
+    name, found = estimated(plaudit, "--residuals", "my errors.csv", "--claim", "pure:0.5")
+    assert name == "my errors.csv lag_tail"
     assert found.value == pytest.approx(0.5, abs=0.1)
     assert found.settings["promise"] == "epsilon 0.5 (add/remove)"
-    assert found.settings["command"] == "plaudit estimate --residuals errors.csv --claim pure:0.5 --seed 1"
+    assert found.settings["command"] == "plaudit estimate --residuals 'my errors.csv' --claim pure:0.5 --seed 1"
     assert estimated(plaudit, "--residuals", "errors.npy")[1].value == found.value
 
 
