@@ -16,6 +16,7 @@ from audit.events import Event, cell
 from audit.measure import stages
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import Game
+from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
 from tests.audit.audits import (
     COIN,
@@ -268,6 +269,32 @@ def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, au
     ]
     assert {result.bound for result in results} == {bound}
     assert misses(results, 1.0) <= most(audits)
+
+
+@slow
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize(
+    ("kind", "runs", "runs_y"),
+    [
+        *((kind, *runs) for kind in list(TIGHT)[1:] if kind != "approximate" for runs in ((49, 51), (20_000, 300))),
+        ("pure", 2000, 60),
+        ("pure", 300, 300),
+    ],
+)
+def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y, confidence):
+    """False alarm 1e-4 each; and the mistake: what the counts say, taken at face value. Row 1 has other sizes."""
+    (mechanism, claim, _), found, said = TIGHT[kind], [], 0
+    options = {"relation": "add_remove", "confidence": confidence, "selection": 0.5, "attack": "entries"}
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        x, y = mechanism(0, runs, rng), mechanism(1, runs_y, rng)
+        found.append(measure_loss_from_outputs(x, y, claim, rng=rng, **options))
+        if kind == "pure":
+            right, guessed, _ = guesses(found[-1].counts)
+            said += 0 < guessed < (1 + math.exp(-1)) * right
+    assert misses(found, claim.budget) <= most(1000, confidence)
+    if kind == "pure" and runs == runs_y:
+        assert said > most(1000, confidence)
 
 
 @pytest.mark.parametrize("audits", in_full(5, 8))
