@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from audit.io.temporary import pop_leftovers
+from audit.io.temporary import _leftovers, pop_leftovers
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by the processes of xdist: each has a core to itself
     os.environ.setdefault(name, "1")
@@ -18,11 +20,23 @@ settings.register_profile("plaudit", deadline=None, derandomize=True, database=N
 settings.load_profile("plaudit")
 
 
+@pytest.fixture(scope="session")
+def temporary():
+    """A folder for temporary files, open to every user as /tmp is, and short enough for the names of sockets."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o1777)
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch):
-    """A slow machine adds no lines on progress to what a command says, and the tests before none on their folders."""
+def alone(monkeypatch, temporary):
+    """What a command says depends neither on a slow machine nor on what killed runs have left on it."""
     pop_leftovers()
+    for left in _leftovers(Path(temporary)):
+        shutil.rmtree(left)
     monkeypatch.setattr("audit.sampling.progress.EVERY", 3600.0)
+    monkeypatch.setattr(tempfile, "tempdir", temporary)
+    monkeypatch.setenv("TMPDIR", temporary)
 
 
 @pytest.fixture(scope="module")  # a process can have one alone, and none while it awaits something

@@ -15,7 +15,6 @@ from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
     """Write files of rows, of text or of what becomes JSON into a folder of their own, which is the current one."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # what killed runs have left elsewhere is not named
     monkeypatch.chdir(tmp_path)
 
     def write(files):

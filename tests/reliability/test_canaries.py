@@ -81,7 +81,7 @@ class Canaries:
 
 def read_by(command):
     """What the tables hold that a command reads."""
-    return [Path(word).read_text() for word in command.split() if word.endswith(".csv")]
+    return [Path(word.split("=")[-1]).read_text() for word in command.split() if word.endswith(".csv")]
 
 
 def texts_in(folder):

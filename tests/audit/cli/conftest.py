@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,8 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(autouse=True)
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with mechanisms and counts, and nothing of it left behind in the interpreter."""
-    folder, temporary = tmp_path / "desk", tmp_path / "temporary"
+    folder = tmp_path / "desk"
     folder.mkdir()
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))  # what killed runs have left elsewhere is not named
     (folder / "mine.py").write_text(MINE)
     (folder / "counts.csv").write_text("120\n75\n43\n")
     monkeypatch.chdir(folder)
