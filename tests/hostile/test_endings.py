@@ -41,8 +41,16 @@ FIGURE = "plaudit: the figure audits.png could not be drawn: "
 ABOUT_ALL = {"out/audits.png": b"IEND\xaeB`\x82", "out/README.md": b".\n"}  # what is about all results of a folder
 NOBODY = 65534
 ENDED = r"(?s).*plaudit: error: the command was ended by SIG(KILL|XFSZ), before .*\n"
-SAID = re.compile(r"plaudit: interrupted(?:; (?P<more>.*))?\n")
+INTERRUPTED_LINE = re.compile(r"plaudit: interrupted(?:; (?P<more>.*))?\n")
 TIMES = 8  # that the long tests try each way with each command
+
+
+@pytest.fixture
+def times(request, record_property):
+    """How often a test tries its way: once by default."""
+    number = TIMES if request.node.get_closest_marker("slow") else 1
+    record_property("tried", number)
+    return range(number)
 
 
 def of_each(quick, *ways):
@@ -55,21 +63,21 @@ class Baseline:
     """A command, and what it leaves where nothing disturbs it."""
 
     def __init__(self, words: str, workspace: Path, place: Path) -> None:
-        self.words, self.workspace, self.place, self.made = words, workspace, place, 0
+        self.words, self.workspace, self.place, self.copies = words, workspace, place, 0
         run(words, self.fresh())  # compiles what is to be compiled
         folder = self.fresh()
         self.before, changes = tree(folder), Changes(folder)
         self.undisturbed = run(words, folder, changes.watched(), watched=True)
         assert self.undisturbed.code != USAGE, self.undisturbed  # a command that is refused holds nothing
-        self.steps, self.whole = changes.number, tree(folder)
-        self.new = sorted(self.whole.keys() - self.before.keys())
-        self.largest = max(len(self.whole[path] or b"") for path in self.new)
+        self.steps, self.complete = changes.number, tree(folder)
+        self.new = sorted(self.complete.keys() - self.before.keys())
+        self.largest = max(len(self.complete[path] or b"") for path in self.new)
 
     def fresh(self) -> Path:
         """Return a fresh folder of good files; where results go, there is one of yesterday."""
-        shutil.rmtree(self.place / str(self.made), ignore_errors=True)
-        self.made += 1
-        folder = self.place / str(self.made) / "workspace"
+        shutil.rmtree(self.place / str(self.copies), ignore_errors=True)
+        self.copies += 1
+        folder = self.place / str(self.copies) / "workspace"
         shutil.copytree(self.workspace, folder, symlinks=True)
         if "release" not in self.words:
             (folder / "out").mkdir()
@@ -78,41 +86,41 @@ class Baseline:
 
     def check(self, ended: Ended, folder: Path, *, disk: bool = False) -> None:
         """Whole files only, nothing lost, and one line where it failed; a `disk` that fails may lose what was there."""
-        found = tree(folder)
-        wrong = halves(found, self.before, self.whole)
+        files = tree(folder)
+        wrong = halves(files, self.before, self.complete)
         if disk:
-            wrong = [path for path in wrong if not (found[path] or b"").endswith(ABOUT_ALL.get(path, b"\0"))]
+            wrong = [path for path in wrong if not (files[path] or b"").endswith(ABOUT_ALL.get(path, b"\0"))]
             wrong = [path for path in wrong if not LEFTOVER.search(path)]
         assert wrong == [], ended
-        assert disk or self.before.keys() <= found.keys()
+        assert disk or self.before.keys() <= files.keys()
         *notes, last = ended.err.splitlines() or [""]
         if ended.code == self.undisturbed.code:
             figure = last.startswith(FIGURE)
             assert figure or ended.err == self.undisturbed.err
-            missing = {path for path in self.whole.keys() - found.keys() if not (figure and path.endswith(".png"))}
+            missing = {path for path in self.complete.keys() - files.keys() if not (figure and path.endswith(".png"))}
             assert disk or not missing
             return
         assert (ended.code, last[:16]) == (USAGE, "plaudit: error: "), ended
         assert not FOREIGN.search(last[16:]), ended
         assert all(line.startswith(FIGURE) or line in self.undisturbed.err for line in notes), ended
         if "release" in self.words and "holds a whole release" not in last:
-            assert "out" not in found
+            assert "out" not in files
 
     def check_again(self, folder: Path) -> None:
         """Run the command where another run of it was cut short: what it leaves is whole, and is what it would be."""
-        left = {path for path in tree(folder) if LEFTOVER.search(path)}
-        whole = tree(folder / "out") if "release" in self.words and (folder / "out").exists() else {}
+        leftovers = {path for path in tree(folder) if LEFTOVER.search(path)}
+        release = tree(folder / "out") if "release" in self.words and (folder / "out").exists() else {}
         again = run(self.words, folder)
-        if whole:  # it appeared in one step, and it stays
+        if release:  # it appeared in one step, and it stays
             assert again.code == USAGE
-            assert tree(folder / "out") == whole
+            assert tree(folder / "out") == release
         else:
             assert again.code == self.undisturbed.code, again
-        found = tree(folder)
-        assert found.keys() - left == self.whole.keys()
-        assert halves({path: found[path] for path in self.whole}, self.whole) == []
+        files = tree(folder)
+        assert files.keys() - leftovers == self.complete.keys()
+        assert halves({path: files[path] for path in self.complete}, self.complete) == []
         assert run("doctor --clean .", folder).code == 0
-        assert tree(folder) == {path: content for path, content in found.items() if path not in left}
+        assert tree(folder) == {path: content for path, content in files.items() if path not in leftovers}
 
 
 @pytest.fixture(scope="session")
@@ -123,13 +131,13 @@ def baseline(good_files, tmp_path_factory):
 # Killed
 
 
-def kill_at_a_step(one: Baseline, folder: Path, rng: random.Random) -> Callable[[], None]:
-    return Changes(folder).watched(rng.randint(1, one.steps), lambda: os.kill(os.getpid(), signal.SIGKILL))
+def kill_at_a_step(case: Baseline, folder: Path, rng: random.Random) -> Callable[[], None]:
+    return Changes(folder).watched(rng.randint(1, case.steps), lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
-def kill_in_a_write(one: Baseline, folder: Path, rng: random.Random) -> Callable[[], None]:
+def kill_in_a_write(case: Baseline, folder: Path, rng: random.Random) -> Callable[[], None]:
     """As soon as a file has so many bytes."""
-    size = rng.randrange(one.largest)
+    size = rng.randrange(case.largest)
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -145,24 +153,22 @@ def kill_in_a_write(one: Baseline, folder: Path, rng: random.Random) -> Callable
     of_each([("replay", kill_at_a_step), ("release ons", kill_at_a_step), ("release ons", kill_in_a_write)],
         [kill_at_a_step], [kill_in_a_write]),
 )  # fmt: skip
-def test_killed_it_leaves_nothing_half_and_loses_nothing(request, record_property, baseline, name, way):
-    one, rng = baseline(name), random.Random(f"{SEED} {name} {way.__name__}")
-    times = TIMES if request.node.get_closest_marker("slow") else 1
-    record_property("tried", times)
-    for _ in range(times):
-        folder = one.fresh()
-        ended = run(one.words, folder, way(one, folder, rng), watched=True)
-        found = tree(folder)
-        left = {path for path in found if LEFTOVER.search(path)}
-        assert halves({path: found[path] for path in found.keys() - left}, one.before, one.whole) == []
-        assert one.before.keys() <= found.keys()
-        last = ended.err.removeprefix(one.undisturbed.err)
-        if (ended.code, last) != (one.undisturbed.code, ""):
+def test_killed_it_leaves_nothing_half_and_loses_nothing(times, baseline, name, way):
+    case, rng = baseline(name), random.Random(f"{SEED} {name} {way.__name__}")
+    for _ in times:
+        folder = case.fresh()
+        ended = run(case.words, folder, way(case, folder, rng), watched=True)
+        files = tree(folder)
+        leftovers = {path for path in files if LEFTOVER.search(path)}
+        assert halves({path: files[path] for path in files.keys() - leftovers}, case.before, case.complete) == []
+        assert case.before.keys() <= files.keys()
+        last = ended.err.removeprefix(case.undisturbed.err)
+        if (ended.code, last) != (case.undisturbed.code, ""):
             assert re.fullmatch(r"(?s).*plaudit: error: the command was ended by SIG(KILL|XFSZ), before .*\n", last), (
                 ended
             )
             assert ended.code == USAGE
-        one.check_again(folder)
+        case.check_again(folder)
 
 
 # Interrupted
@@ -174,17 +180,15 @@ def test_killed_it_leaves_nothing_half_and_loses_nothing(request, record_propert
     of_each([("release ons", signal.SIGINT, "watcher"), ("release ons", signal.SIGTERM, "worker")],
         *product((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), ("watcher", "worker"))),
 )  # fmt: skip
-def test_interrupted_it_says_what_is_left_and_that_is_true(request, record_property, baseline, name, number, whom):
-    one, rng = baseline(name), random.Random(f"{SEED} {name} {number} {whom}")
-    times = TIMES // 2 if request.node.get_closest_marker("slow") else 1
-    record_property("tried", times)
-    for _ in range(times):
-        interrupt(one, rng.randint(1, one.steps), number, whom)
+def test_interrupted_it_says_what_is_left_and_that_is_true(times, baseline, name, number, whom):
+    case, rng = baseline(name), random.Random(f"{SEED} {name} {number} {whom}")
+    for _ in times:
+        interrupt(case, rng.randint(1, case.steps), number, whom)
 
 
-def interrupt(one: Baseline, step: int, number: int, whom: str, patience: float = 60.0) -> None:
-    changes = Changes(folder := one.fresh())
-    running = Running(one.words.split(), folder, changes.watched(step, changes.hold), watched=True)
+def interrupt(case: Baseline, step: int, number: int, whom: str, patience: float = 60.0) -> None:
+    changes = Changes(folder := case.fresh())
+    running = Running(case.words.split(), folder, changes.watched(step, changes.hold), watched=True)
     worker = os.pidfd_open(running.worker)
     try:
         if not changes.wait(running):
@@ -198,24 +202,24 @@ def interrupt(one: Baseline, step: int, number: int, whom: str, patience: float 
         os.close(worker)
     assert ended.code == INTERRUPTED, ended
     *notes, last = ended.err.splitlines(keepends=True) or [""]
-    assert all(line in one.undisturbed.err for line in notes), ended
-    said = SAID.fullmatch(last)
-    assert said, ended
-    found = tree(folder)
-    assert halves(found, one.before, one.whole) == [], ended
-    assert one.before.keys() <= found.keys()
-    new = found.keys() & set(one.new)
-    if "release" in one.words:
-        assert "out" not in found or found.keys() == one.whole.keys(), ended
-        assert ("out" in new) == ("a whole release" in (said["more"] or "") or "written to out" in ended.out), ended
-    elif said["more"] == "nothing was written":
+    assert all(line in case.undisturbed.err for line in notes), ended
+    message = INTERRUPTED_LINE.fullmatch(last)
+    assert message, ended
+    files = tree(folder)
+    assert halves(files, case.before, case.complete) == [], ended
+    assert case.before.keys() <= files.keys()
+    new = files.keys() & set(case.new)
+    if "release" in case.words:
+        assert "out" not in files or files.keys() == case.complete.keys(), ended
+        assert ("out" in new) == ("a whole release" in (message["more"] or "") or "written to out" in ended.out), ended
+    elif message["more"] == "nothing was written":
         assert not {path for path in new if path.startswith("out/")}, ended
-    one.check_again(folder)
+    case.check_again(folder)
 
 
-def interrupt_at_ten_steps(one: Baseline, number: int, whom: str, patience: float) -> None:
-    for step in range(1, one.steps, max(1, one.steps // 10)):
-        interrupt(one, step, number, whom, patience)
+def interrupt_at_ten_steps(case: Baseline, number: int, whom: str, patience: float) -> None:
+    for step in range(1, case.steps, max(1, case.steps // 10)):
+        interrupt(case, step, number, whom, patience)
 
 
 def ignore_signals():
@@ -237,49 +241,49 @@ def in_its_place(folder):
     ],
 )
 def test_a_planted_fault_is_noticed(baseline, monkeypatch, place, attribute, planted, way, patience, words):
-    one = baseline("release ons")
+    case = baseline("release ons")
     monkeypatch.setattr(place, attribute, planted)
     with pytest.raises(AssertionError, match=words):
-        interrupt_at_ten_steps(one, *way, patience)
+        interrupt_at_ten_steps(case, *way, patience)
 
 
 # Disks and limits
 
 
-def no_larger(one, folder, rng):
+def no_larger(case, folder, rng):
     """No file may have more bytes: a disk that is full in the middle of a write."""
-    size = rng.choice([0, 1, rng.randrange(one.largest)])
+    size = rng.choice([0, 1, rng.randrange(case.largest)])
     return partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
 
 
-def full_output(one, folder, rng):
+def full_output(case, folder, rng):
     """Nothing that is printed can be written."""
     return lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
 
 
-def removed(one, folder, rng):
+def removed(case, folder, rng):
     """Somebody removes where results go while the command is at work."""
-    at = rng.randint(1, one.steps)
+    at = rng.randint(1, case.steps)
     return Changes(folder).watched(at, lambda: shutil.rmtree(folder / "out", ignore_errors=True))
 
 
-def failing(one, folder, rng):
+def failing(case, folder, rng):
     """One step fails, as of a disk that is broken."""
 
     def fail() -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    return Changes(folder).watched(rng.randint(1, one.steps), fail)
+    return Changes(folder).watched(rng.randint(1, case.steps), fail)
 
 
-def somebody_elses(one, folder, rng):
+def somebody_elses(case, folder, rng):
     """Folders that their owner alone may write."""
     if os.geteuid():
         pytest.skip("needs the right to be somebody else")
     return partial(os.seteuid, NOBODY)
 
 
-def few_files(one, folder, rng):
+def few_files(case, folder, rng):
     """So many files open at the same time, of which the process has some before it begins."""
     size = max(map(int, os.listdir("/proc/self/fd"))) + rng.randrange(2, 12)
     return partial(resource.setrlimit, resource.RLIMIT_NOFILE, (size, size))
@@ -290,13 +294,11 @@ WAYS = (no_larger, full_output, removed, failing, somebody_elses, few_files)
 
 @pytest.mark.reliability(row=6)
 @pytest.mark.parametrize(("name", "way"), of_each([("replay", way) for way in WAYS], *([way] for way in WAYS)))
-def test_on_such_a_disk_it_says_so_and_leaves_nothing_half(request, record_property, baseline, name, way):
-    one, rng = baseline(name), random.Random(f"{SEED} {name} {way.__name__}")
-    times = TIMES if request.node.get_closest_marker("slow") else 1
-    record_property("tried", times)
-    for _ in range(times):
-        folder = one.fresh()
-        one.check(run(one.words, folder, way(one, folder, rng)), folder, disk=way in (removed, failing))
+def test_on_such_a_disk_it_says_so_and_leaves_nothing_half(times, baseline, name, way):
+    case, rng = baseline(name), random.Random(f"{SEED} {name} {way.__name__}")
+    for _ in times:
+        folder = case.fresh()
+        case.check(run(case.words, folder, way(case, folder, rng)), folder, disk=way in (removed, failing))
 
 
 def log_of_syncs(log: Path) -> None:
@@ -319,8 +321,8 @@ def log_of_syncs(log: Path) -> None:
 @pytest.mark.parametrize("name", ["replay", "report", "release ons"])
 def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after_it(baseline, tmp_path, name):
     """So nothing that was told to be saved is half there, or gone, where the power fails."""
-    one, log = baseline(name), tmp_path / "syncs"
-    run(one.words, folder := one.fresh(), partial(log_of_syncs, log))
+    case, log = baseline(name), tmp_path / "syncs"
+    run(case.words, folder := case.fresh(), partial(log_of_syncs, log))
     synced, waiting, named = set(), set(), []
     for kind, number, *more in (line.split(" ", 3) for line in log.read_text().splitlines()):
         if kind == "sync":
@@ -333,18 +335,18 @@ def test_a_file_is_synced_before_it_gets_its_name_and_the_folder_after_it(baseli
     assert named
     assert waiting == set()
     if name.startswith("release"):  # whose files got their names in a folder that was not there yet
-        assert {str((folder / path).stat().st_ino) for path in one.new if not path.endswith("out")} <= synced
+        assert {str((folder / path).stat().st_ino) for path in case.new if not path.endswith("out")} <= synced
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in ("replay", "release ons") else pytest.mark.slow) for n in COMMANDS]
 )
 def test_files_are_for_whom_the_mask_says_and_confidential_ones_for_their_owner(baseline, name):
-    one = baseline(name)
+    case = baseline(name)
     for mask in (0o000, 0o027):
-        folder = one.fresh()
-        run(one.words, folder, partial(os.umask, mask))
-        for path in one.new:
+        folder = case.fresh()
+        run(case.words, folder, partial(os.umask, mask))
+        for path in case.new:
             mode, is_folder = stat.S_IMODE((folder / path).stat().st_mode), (folder / path).is_dir()
             private = name in CONFIDENTIAL and not is_folder
             assert mode == (0o600 if private else (0o777 if is_folder else 0o666) & ~mask), (path, oct(mode))
@@ -352,10 +354,10 @@ def test_files_are_for_whom_the_mask_says_and_confidential_ones_for_their_owner(
 
 @pytest.mark.parametrize("name", ["replay", "release ons"])
 def test_no_pipe_is_written_or_replaced(baseline, name):
-    one = baseline(name)
-    shutil.rmtree((folder := one.fresh()) / "out", ignore_errors=True)
+    case = baseline(name)
+    shutil.rmtree((folder := case.fresh()) / "out", ignore_errors=True)
     os.mkfifo(folder / "out")
-    assert run(one.words, folder, partial(signal.alarm, 60)).code == USAGE
+    assert run(case.words, folder, partial(signal.alarm, 60)).code == USAGE
     assert stat.S_ISFIFO(os.lstat(folder / "out").st_mode)
 
 
@@ -367,15 +369,15 @@ SETTINGS = (
 
 @pytest.mark.parametrize("name", ["audit", "release ons"])
 def test_what_a_seed_decides_is_the_same_under_any_settings(baseline, name):
-    one = baseline(name)
+    case = baseline(name)
     for settings in SETTINGS:
-        folder, command = one.fresh(), [sys.executable, "-P", "-m", "plaudit", *one.words.split()]
+        folder, command = case.fresh(), [sys.executable, "-P", "-m", "plaudit", *case.words.split()]
         done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ | settings)
-        assert done.returncode == one.undisturbed.code, done.stderr
-        wanted = {path: content for path, content in one.whole.items() if not path.startswith("kept")}
-        found = {path: content for path, content in tree(folder).items() if not path.startswith("kept")}
-        assert found.keys() == wanted.keys()
-        assert [path for path in halves(found, wanted) if not path.endswith(".png")] == []
+        assert done.returncode == case.undisturbed.code, done.stderr
+        wanted = {path: content for path, content in case.complete.items() if not path.startswith("kept")}
+        files = {path: content for path, content in tree(folder).items() if not path.startswith("kept")}
+        assert files.keys() == wanted.keys()
+        assert [path for path in halves(files, wanted) if not path.endswith(".png")] == []
 
 
 @pytest.mark.slow
@@ -386,6 +388,6 @@ def test_of_audits_into_one_folder_at_once_none_is_lost(baseline):
         runs = [
             Running(words.replace("--seed 1", f"--seed {seed}").split(), folder) for seed in seeds[start : start + 8]
         ]
-        assert [ended for ended in (one.ended() for one in runs) if ended.code not in (0, 3) or ended.err] == []
+        assert [ended for ended in (run.ended() for run in runs) if ended.code not in (0, 3) or ended.err] == []
     audits = dict(read_audits(*(folder / "out").glob("gaussian*.json")))
     assert sorted(audit.seed_entropy for audit in audits.values()) == list(seeds)
