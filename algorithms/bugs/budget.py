@@ -47,7 +47,7 @@ class NotebookGDPC(CountsBug):
 class HalfNoiseGDPC(CountsBug):
     """GDPC with the noise for twice the budget: the factor 2 of a bounded neighbor relation on the wrong side.
 
-    **Bug.** Half the noise. **True loss.** ``2 * epsilon``.
+    **Bug.** Half the noise. **True loss.** ``2 * epsilon``. **Source.** Ding et al., 2018.
     """
 
     excess: ClassVar[float] = 2.0

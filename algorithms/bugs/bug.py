@@ -29,38 +29,42 @@ class KnownBug:
 
     Attributes
     ----------
-    x, y, relation : ndarray, ndarray, {"add_remove", "replace_one"}
-        Two neighboring databases that show the bug, read-only, and how they differ.
-    loss : float
-        Pure-DP loss of this pair in nats, in the order that loses more.
-    size : int
-        Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
+    x, y : ndarray
+        Two neighboring databases that show the bug, read-only.
     event : str
         What to look for, in words.
+    size : int
+        Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
+    replayed : str
+        Kind of the violation that a replay shows; empty if none, as noise is drawn apart from what it is added to.
+    loss : float
+        Pure-DP loss of this pair in nats, in the order that loses more.
     found : {"counts", "witness", "refused", "replay"}
         How it is found: by counting runs; by impossible outputs only, as no event of thresholds shows it; not by an
         audit, which refuses runs that are not independent; or by a replay, as bugs of whole pipelines are.
-    replayed : str
-        Kind of the violation that a replay shows; empty if none, as noise is drawn apart from what it is added to.
     """
 
     mechanism: Any
     x: Any
     y: Any
-    _: KW_ONLY
-    relation: Relation = "add_remove"
-    loss: float = math.inf
-    size: int
     event: str
-    found: Literal["counts", "witness", "refused", "replay"] = "counts"
+    size: int
     replayed: str = ""
-    source: str
+    _: KW_ONLY
+    loss: float = math.inf
+    found: Literal["counts", "witness", "refused", "replay"] = "counts"
 
     def __post_init__(self) -> None:
         for name in ("x", "y"):
             data = np.array(getattr(self, name))
             data.flags.writeable = False
             object.__setattr__(self, name, data)
+
+    @property
+    def relation(self) -> Relation:
+        """How the databases differ: as the promise has it."""
+        relation: Relation = self.mechanism.claim.relation
+        return relation
 
 
 class CountsBug(GeometricBudget):

@@ -49,7 +49,7 @@ class PoissonScale(UnperturbedZeros):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
     **Bug.** The scale follows the true count, 0 included. **True loss.** Infinite: an empty cell is released as it is.
-    Other cells have no witness, but the tails of two scales drift apart without end.
+    Other cells have no witness, but the tails of two scales drift apart without end. **Source.** Nissim et al., 2007.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -67,6 +67,7 @@ class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
     **Bug.** Someone older adds a row; rows beyond are `ABSENT`. **True loss.** Infinite.
+    **Source.** Korolova et al., 2009; opendp/smartnoise-sdk#309.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -98,6 +99,7 @@ class EmptyAreaExit(TableBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
     **Bug.** The early exit is taken on the true total. **True loss.** Infinite.
+    **Source.** google/differential-privacy#5.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -179,6 +181,7 @@ class RetriedNegatives(TableBug):
 
     **Bug.** How often the draw fails depends on the true count. Cutting off at 0 would be sound.
     **True loss.** ``epsilon + log(1 + q - q**2)`` with ``q = exp(-epsilon)``, between counts of 0 and 1.
+    **Source.** Holohan et al., 2020.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -214,6 +217,7 @@ class TalkativeError(TableBug):
     """Counts released as text; a negative one is replaced by an error message that quotes the true count.
 
     **Bug.** The message of an error is an output. **True loss.** Infinite: a message that names a count proves it.
+    **Source.** Our own; CWE-209.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[np.str_]:

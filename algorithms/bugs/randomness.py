@@ -24,6 +24,7 @@ class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
     **Bug.** Whoever knows the algorithm knows the noise of every possible table. **True loss.** Infinite.
+    **Source.** Thompson et al., 2013.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -38,7 +39,7 @@ class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
     **Bug.** The noise is in the source code; that of two tables cancels in their difference. **True loss.** Infinite.
-    Runs share their noise, so an audit must refuse them.
+    Runs share their noise, so an audit must refuse them. **Source.** CWE-336.
     """
 
     def _seed(self) -> int:
@@ -57,6 +58,7 @@ class SeededByTime(OneStream):
 
     **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known. `clock` returns the time in seconds.
     **True loss.** Infinite for whoever knows the second. Runs are not independent, so an audit must refuse them.
+    **Source.** CWE-337.
     """
 
     clock: Callable[[], float] = time.time
@@ -69,7 +71,7 @@ class ForkedAreas(TableBug):
     """Noise added to parts of the table by worker processes, each with a copy of one generator.
 
     **Bug.** The first area of both workers gets the same noise. **True loss.** Infinite: differences of such areas are
-    exact. Each area alone keeps the promise.
+    exact. Each area alone keeps the promise. **Source.** numpy/numpy#9650.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -89,7 +91,7 @@ class CachedNoise(TableBug):
     """Noise kept in a cache, so that the same question gets the same answer; its key is the true count.
 
     **Bug.** Cells with the same count get the same noise. **True loss.** Infinite: two cells of 7 people always agree,
-    cells of 7 and 8 mostly do not. Each cell alone keeps the promise.
+    cells of 7 and 8 mostly do not. Each cell alone keeps the promise. **Source.** Our own; Gadotti et al., 2019.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:

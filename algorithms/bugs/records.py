@@ -27,7 +27,7 @@ PAGE = 4  # records that are read at once
 class PageByPage(GeometricBudget):
     """The number of records, page by page.
 
-    **Bug.** The number of pages is not noisy. **True loss.** Infinite.
+    **Bug.** The number of pages is not noisy. **True loss.** Infinite. **Source.** Cebere et al., 2026.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -41,6 +41,7 @@ class RaisesOnEmpty(GeometricBudget):
     """The number of records in every column, which is one number.
 
     **Bug.** The first record says how many columns there are; without one it fails. **True loss.** Infinite.
+    **Source.** Our own; Cebere et al., 2026.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -54,6 +55,7 @@ class ImputesOnDemand(GeometricBudget):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
     **Bug.** That takes time. **True loss.** Infinite for whoever measures it. The tables keep the promise.
+    **Source.** Haeberlen et al., 2011.
     """
 
     def __call__(self, records: Records, size: int, rng: Rng) -> Table:
@@ -73,6 +75,7 @@ class NoLimitNoNoise(GeometricBudget):
     """The sum of values that are clipped to a limit, and the number of records, each with half of the budget.
 
     **Bug.** A limit of 0 (`most`) means no limit, and, as the sensitivity, no noise. **True loss.** Infinite.
+    **Source.** Cebere et al., 2026.
     """
 
     most: int = 0

@@ -30,6 +30,7 @@ class RawDataSummed(CountsBug):
     """The sum of a variable: sensitivity for values clipped to `bound`, but the raw values are added up.
 
     **Bug.** The clipped copy is never used. **True loss.** ``epsilon * v / bound`` for a value v: unbounded.
+    **Source.** Cebere et al., 2026; opendp/smartnoise-sdk#622.
     """
 
     bound: ClassVar[int] = 10
@@ -44,6 +45,7 @@ class BoundsFromData(GeometricBudget):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
     **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, by the tails alone.
+    **Source.** Holohan et al., 2019; IBM/differential-privacy-library#90.
     """
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
@@ -58,6 +60,7 @@ class NaNSurvivesClipping(GeometricBudget):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
     **Bug.** Clipping leaves NaN as it is, and a last step writes 0 for a sum of NaN. **True loss.** Infinite.
+    **Source.** google/differential-privacy#405; opendp/opendp#2935.
     """
 
     bound: ClassVar[int] = 10
@@ -88,7 +91,7 @@ class ReorderedSum(CountsBug):
 
     **Bug.** Small numbers vanish beside a large sum. The sensitivity of 1 is that of real numbers.
     **True loss.** `epsilon` times the difference of the two sums: in half precision 2056 people can change it by 8; in
-    float32 it takes 2**13 times as many.
+    float32 it takes 2**13 times as many. **Source.** Casacuberta et al., 2022.
     """
 
     def exact(self, data: ArrayLike) -> Integers:
@@ -104,6 +107,7 @@ class OverflowingTotal(CountsBug):
     """The total of an area, added up in 16-bit integers.
 
     **Bug.** Beyond 32,767 people the total wraps around to -32,768. **True loss.** ``65,535 * epsilon`` for one person.
+    **Source.** Casacuberta et al., 2022.
     """
 
     def exact(self, data: ArrayLike) -> Integers:
@@ -115,6 +119,7 @@ class RoundedFirst(CountsBug):
     """Counts rounded to a base, as offices have long done, and then noise for a sensitivity of 1.
 
     **Bug.** One person can move a rounded count by the whole base. **True loss.** ``base * epsilon``.
+    **Source.** Our own; Casacuberta et al., 2022.
     """
 
     base: ClassVar[int] = 5
@@ -130,7 +135,7 @@ class LaplaceHoles(TableBug):
 
     **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
     no others. **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it;
-    it takes the last bits, or the outputs, which are listed up to 20 bits.
+    it takes the last bits, or the outputs, which are listed up to 20 bits. **Source.** Mironov, 2012.
     """
 
     bits: int = 53

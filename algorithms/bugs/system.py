@@ -11,60 +11,50 @@ from typing import Any
 import numpy as np
 
 from algorithms.bottom_up import PublishedTotals
-from algorithms.bugs.budget import ForgottenLevelRDPC, HalfNoiseGDPC, NotebookGDPC, PublishedTwice, SquareRootShares
-from algorithms.bugs.census import EditedToTruth, PublicSize, SilentInvariant
+from algorithms.bugs import budget, census, randomness, sums
 from algorithms.bugs.known import KNOWN
-from algorithms.bugs.randomness import ForkedAreas, SeededByData
-from algorithms.bugs.sums import LaplaceHoles
-from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
-from algorithms.bugs.systems.households import SharedNoise, TwoTauStability, UnitCountedTwice
-from algorithms.bugs.systems.nist import DomainFromData
-from algorithms.bugs.systems.ons import ClassicalGaussian
-from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
+from algorithms.bugs.systems import bottom_up, households, nist, ons, topdown
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons.laws import PILOT_DELTA
 from algorithms.ons.system import PAIRS
 from algorithms.ons.tables import Table
 from algorithms.phsafe.budget import Config, read_config
-from algorithms.phsafe.measurement import PHSafe, tabulated
-from algorithms.phsafe.neighbors.pairs import Model
+from algorithms.phsafe.measurement import tabulated
 from algorithms.phsafe.neighbors.worst import worst_pair
 from algorithms.population import halves, load_income
 from algorithms.registry import REGISTERED, RUNS, System, as_it_is, counting, register
-from algorithms.topdown import TopDown
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
 
-Queries = tuple[tuple[str, str], ...]
-
 NOTES = {"shown": "the databases that show the bug; a known bug without bug- in its name is the same on any counts"}
 ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "gdpc-half-noise": (HalfNoiseGDPC, {}),
-    "gdpc-twice": (PublishedTwice, {}),
-    "gdpc-forked": (ForkedAreas, {}),
-    "gdpc-seeded-by-data": (SeededByData, {}),
-    "gdpc-exact-total": (SilentInvariant, {}),
-    "gdpc-edited": (EditedToTruth, {}),
-    "gdpc-public-size": (PublicSize, {}),
-    "laplace-holes": (LaplaceHoles, {}),
-    "rdpc-forgotten-level": (ForgottenLevelRDPC, {"output": "all"}),
-    "rdpc-square-root-shares": (SquareRootShares, {}),
-    "gdpc-notebook": (NotebookGDPC, {}),
+    "gdpc-half-noise": (budget.HalfNoiseGDPC, {}),
+    "gdpc-twice": (budget.PublishedTwice, {}),
+    "gdpc-forked": (randomness.ForkedAreas, {}),
+    "gdpc-seeded-by-data": (randomness.SeededByData, {}),
+    "gdpc-exact-total": (census.SilentInvariant, {}),
+    "gdpc-edited": (census.EditedToTruth, {}),
+    "gdpc-public-size": (census.PublicSize, {}),
+    "laplace-holes": (sums.LaplaceHoles, {}),
+    "rdpc-forgotten-level": (budget.ForgottenLevelRDPC, {"output": "all"}),
+    "rdpc-square-root-shares": (budget.SquareRootShares, {}),
+    "gdpc-notebook": (budget.NotebookGDPC, {}),
 }
 
 FEW = 5_000  # runs of what is slow, and shows at once
 HEAVIEST = 6.0  # weight of a record of a sample
 SAMPLE = np.array([[0, 2.5], [0, 3.25], [1, 4.0], [2, 2.75]])  # cell and weight
-COUNTS, PUBLISHED = [50, 30, 20], [80, np.nan]  # of three areas, in two states
+COUNTS, PUBLISHED = [50, 30, 20], PublishedTotals(1, [80, np.nan])  # of three areas, in two states
 TREE = Hierarchy.from_codes(["a", "a", "b"], ["1", "2", "1"])
 RHO = 0.5  # of a household query by itself: at its production budget a million runs show little
 PH1, PH8 = ("PH1_num", "state_A-G"), ("PH8_denom", "state_A-G")
 LEVELS = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
 OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data
+STAGES = ("measurements", "estimate", "rounded", "microdata")
 
 
-def _topdown(kind: type[TopDown], *, epsilon: float = 1.0) -> TopDown:
+def _topdown(kind: Any, *, epsilon: float = 1.0) -> Any:
     sound = REGISTERED["topdown"].mechanism(epsilon=epsilon)
     return kind(sound.schema, sound.tree, sound.budget, solver="batched")
 
@@ -88,18 +78,12 @@ def _config() -> Config:
     return replace(us, privacy_budget={**us.privacy_budget, **raised})
 
 
-def _phsafe(kind: type[PHSafe], queries: Queries) -> PHSafe:
+def _phsafe(kind: Any, queries: Any) -> Any:
     return kind(_config(), queries)
 
 
-def _households(query: tuple[str, str], model: Model, queries: Queries) -> NeighborPair:
+def _households(query: tuple[str, str], model: Any, queries: Any) -> NeighborPair:
     return tabulated(worst_pair(*query, model), _config(), queries)
-
-
-def _classical() -> ClassicalGaussian:
-    sound = REGISTERED["ons-independent"].mechanism()
-    options: dict[str, Any] = {"law": "gaussian", "delta": PILOT_DELTA, "rounded": False}
-    return ClassicalGaussian(sound.tree, sound.schema, 10.0, [Table(0, "total")], **options)
 
 
 def _from_another_state() -> NeighborPair:
@@ -108,6 +92,12 @@ def _from_another_state() -> NeighborPair:
     protected = halves(records)[1]
     new = protected[~np.isin(protected[:, column], known[:, column])][0]
     return NeighborPair.add_record(known, new, label="the only person from a state added")
+
+
+def _classical() -> ons.ClassicalGaussian:
+    sound = REGISTERED["ons-independent"].mechanism()
+    options: dict[str, Any] = {"law": "gaussian", "delta": PILOT_DELTA, "rounded": False}
+    return ons.ClassicalGaussian(sound.tree, sound.schema, 10.0, [Table(0, "total")], **options)
 
 
 def _register(
@@ -122,46 +112,45 @@ def _register(
 for name, (kind, settings) in ON_COUNTS.items():
     register(counting(name, kind, group="known bugs", below=getattr(kind, "below", math.inf), **settings))
 
-for name, known in KNOWN.items():
-    shown = partial(NeighborPair.declared, known.x, known.y, known.relation, label=known.event)
-    below = getattr(known.mechanism, "below", math.inf)
-    _register(name, type(known.mechanism), as_it_is(known.mechanism), shown, below=below)
+for name, bug in KNOWN.items():
+    shown = partial(NeighborPair.declared, bug.x, bug.y, bug.relation, label=bug.event)
+    below = getattr(bug.mechanism, "below", math.inf)
+    _register(name, type(bug.mechanism), as_it_is(bug.mechanism), shown, below=below)
 
-STAGES = ("measurements", "estimate", "rounded", "microdata")
-for name, bug, pair, runs in (
-    ("topdown-factor-two", MissingFactorTwo, _moved, RUNS),
-    ("topdown-level-shares", WrongLevelShare, _moved, RUNS),
-    ("topdown-pruned", PrunedByTruth, _rare, RUNS),
-    ("topdown-silent-totals", SilentTotals, _moved, FEW),
+for name, kind, pair, runs in (
+    ("topdown-factor-two", topdown.MissingFactorTwo, _moved, RUNS),
+    ("topdown-level-shares", topdown.WrongLevelShare, _moved, RUNS),
+    ("topdown-pruned", topdown.PrunedByTruth, _rare, RUNS),
+    ("topdown-silent-totals", topdown.SilentTotals, _moved, FEW),
 ):
-    _register(name, bug, partial(_topdown, bug), pair, extra="census", stages=STAGES, runs=runs)
+    _register(name, kind, partial(_topdown, kind), pair, extra="census", stages=STAGES, runs=runs)
 
-HOUSEHOLDS: tuple[tuple[str, type[PHSafe], tuple[str, str], Model, Queries], ...] = (
-    ("phsafe-two-tau", TwoTauStability, PH1, "API", (PH1,)),
-    ("phsafe-units-twice", UnitCountedTwice, PH8, "DER", (PH8,)),
-    ("phsafe-shared-noise", SharedNoise, LEVELS[1], "VAL", LEVELS),
+HOUSEHOLDS: tuple[tuple[str, type, tuple[str, str], Any, Any], ...] = (
+    ("phsafe-two-tau", households.TwoTauStability, PH1, "API", (PH1,)),
+    ("phsafe-units-twice", households.UnitCountedTwice, PH8, "DER", (PH8,)),
+    ("phsafe-shared-noise", households.SharedNoise, LEVELS[1], "VAL", LEVELS),
 )
-for name, phsafe, query, model, queries in HOUSEHOLDS:
-    households = partial(_households, query, model, queries)
-    _register(name, phsafe, partial(_phsafe, phsafe, queries), households, extra="census")
+for name, kind, query, model, queries in HOUSEHOLDS:
+    shown = partial(_households, query, model, queries)
+    _register(name, kind, partial(_phsafe, kind, queries), shown, extra="census")
 
-_register("ons-classical-gaussian", ClassicalGaussian, _classical, PAIRS["among"])
-for name, weighted, record, words in (
-    ("bottom-up-weights", WeightsIgnored, [1, HEAVIEST], "a record of the largest weight added"),
-    ("bottom-up-fractions", FractionalCounts, [1, 4.25], "a record of weight 4.25 added"),
+_register("ons-classical-gaussian", ons.ClassicalGaussian, _classical, PAIRS["among"])
+for name, kind, record, words in (
+    ("bottom-up-weights", bottom_up.WeightsIgnored, [1, HEAVIEST], "a record of the largest weight added"),
+    ("bottom-up-fractions", bottom_up.FractionalCounts, [1, 4.25], "a record of weight 4.25 added"),
 ):
-    sample = partial(NeighborPair.add_record, SAMPLE, record, label=words)
-    _register(name, weighted, partial(weighted, 1.0, HEAVIEST, (3,)), sample)
+    shown = partial(NeighborPair.add_record, SAMPLE, record, label=words)
+    _register(name, kind, partial(kind, 1.0, HEAVIEST, (3,)), shown)
 _register(
     "bottom-up-undeclared-totals",
-    UndeclaredTotals,
-    lambda: UndeclaredTotals(1.0, TREE, published=PublishedTotals(1, PUBLISHED)),
+    bottom_up.UndeclaredTotals,
+    lambda: bottom_up.UndeclaredTotals(1.0, TREE, published=PUBLISHED),
     partial(NeighborPair.add_people, COUNTS, 0, label="a person added where a total is published"),
 )
 _register(
     "nist-domain",
-    DomainFromData,
-    lambda: DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED),
+    nist.DomainFromData,
+    lambda: nist.DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED),
     _from_another_state,
     runs=FEW,
 )

@@ -25,31 +25,27 @@ from audit.neighbors import NeighborPair
 __all__ = ["MissingFactorTwo", "PrunedByTruth", "SilentTotals", "WrongLevelShare"]
 
 
-class _Miscalibrated(TopDown, ABC):
-    """TopDown with the noise that would be right for another promise."""
-
-    def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
-        """Return the noise of a query, share by share: areas (counted from the first of the level), and their law."""
-        budget = replace(self.budget, promise=self._promise())
-        plan = Plan(self.schema, self.tree, budget)
-        return plan.laws(level, query)
-
-    @abstractmethod
-    def _promise(self) -> Claim: ...
+Laws = list[tuple[NDArray[np.int64], Law]]
 
 
-class MissingFactorTwo(_Miscalibrated):
+def _laws(mechanism: TopDown, promise: Claim, level: int, query: str) -> Laws:
+    """Return the noise of a query, share by share, that would be right for another promise."""
+    return Plan(mechanism.schema, mechanism.tree, replace(mechanism.budget, promise=promise)).laws(level, query)
+
+
+class MissingFactorTwo(TopDown):
     """TopDown with noise for unbounded neighbors under a promise about bounded ones.
 
     **Bug.** Noise is scaled as if one answer of a query changed by 1, but replacing a person changes two.
     **True loss.** Twice the promise, for every query by itself and for all together.
     """
 
-    def _promise(self) -> Claim:
-        return replace(self.budget.promise, relation="add_remove")
+    def laws(self, level: int, query: str) -> Laws:
+        """Return the noise of a query: areas, counted from the first of the level, and their law."""
+        return _laws(self, replace(self.budget.promise, relation="add_remove"), level, query)
 
 
-class WrongLevelShare(_Miscalibrated):
+class WrongLevelShare(TopDown):
     """TopDown that divides its budget by the depth of the tree, and forgets that the root is a level too.
 
     **Bug.** Of J + 1 levels each has 1/J of the budget, not 1/(J + 1); other shares are too large in proportion.
@@ -60,8 +56,9 @@ class WrongLevelShare(_Miscalibrated):
         check_levels(self.tree)
         super().__post_init__()
 
-    def _promise(self) -> Claim:
-        return self.claim.at(self.claim.budget * (self.tree.depth + 1) / self.tree.depth)
+    def laws(self, level: int, query: str) -> Laws:
+        """Return the noise of a query: areas, counted from the first of the level, and their law."""
+        return _laws(self, self.claim.at(self.claim.budget * (self.tree.depth + 1) / self.tree.depth), level, query)
 
 
 class _Leaking(TopDown, ABC):
@@ -102,10 +99,8 @@ class PrunedByTruth(_Leaking):
     def _bound(self, truth: NDArray[np.int64]) -> Constraint:
         upper = np.where(truth, 0, np.inf)
         upper[0] = np.inf  # the root has no parent
-        areas = np.arange(self.tree.n_nodes)
-        return Constraint.spread(
-            self.secret, self.schema.query("detailed"), self.tree, areas, np.zeros(upper.shape), upper
-        )
+        areas, lower = np.arange(self.tree.n_nodes), np.zeros(upper.shape)
+        return Constraint.spread(self.secret, self.schema.query("detailed"), self.tree, areas, lower, upper)
 
     def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
         """Return at least how often the tables of a pair show a person in a cell that the other database keeps empty.

@@ -10,7 +10,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from algorithms.bugs import known_bugs
 from algorithms.bugs.bug import KnownBug
@@ -323,7 +322,7 @@ def test_known_bugs_are_read_only_and_new_each_time():
     with pytest.raises(AttributeError):
         bug.loss = 1.0
     data = np.array([1, 2])
-    copied = KnownBug(bug.mechanism, data, data, loss=0.0, size=1, event="", source="")
+    copied = KnownBug(bug.mechanism, data, data, "", 1)
     data[0] = 7
     assert copied.x.tolist() == copied.y.tolist() == [1, 2]
     assert (copied.relation, copied.found) == ("add_remove", "counts")
@@ -333,9 +332,7 @@ def test_known_bugs_are_read_only_and_new_each_time():
 def test_every_bug_says_where_it_comes_from_and_refuses_what_it_cannot_run_on(bug):
     documentation = type(bug.mechanism).__doc__
     assert all(part in documentation for part in ("**Bug.**", "**True loss.**"))
-    assert bug.source
     assert bug.event
-    assert bug.size >= 500
     for epsilon in (0, math.nan):
         with pytest.raises(ValueError, match="epsilon must be positive and finite, got"):
             replace(bug.mechanism, epsilon=epsilon)
@@ -346,31 +343,3 @@ def test_every_bug_says_where_it_comes_from_and_refuses_what_it_cannot_run_on(bu
         if data != [-1] or not isinstance(bug.mechanism, ReorderedSum):  # which clips it
             with pytest.raises((TypeError, ValueError), match=r"^(counts|values) must "):
                 bug.mechanism(data, 1, np.random.default_rng(0))
-
-
-def power_is_there(law, counting, claimed, confidence):
-    """Whether some event guesses right often enough, with a margin of three standard deviations."""
-    order = np.argsort(-law.loss)
-    p = np.concatenate([[law.infinite_mass], law.probability[order], [0.0]])
-    q = np.concatenate([[0.0], np.exp(law.log_p - law.loss)[order], [law.missing_mass]])
-    steps = np.unique(np.linspace(1, p.size, 400).astype(int))
-    chance = 1 / (1 + math.exp(-claimed))
-    for guess_x, guess_y in ((p.cumsum(), q.cumsum()), (q[::-1].cumsum(), p[::-1].cumsum())):
-        right, wrong = guess_x[steps - 1], guess_y[steps - 1]
-        share = np.clip((right + wrong) / 2, 1e-300, 1)
-        guesses = np.floor(counting * share - 3 * np.sqrt(counting * share * (1 - share)))
-        hits = np.clip(right / (2 * share), 0, 1)
-        correct = np.floor(guesses * hits - 3 * np.sqrt(np.maximum(guesses, 0) * hits * (1 - hits)))
-        seen = guesses > 0
-        if np.any(stats.binom.sf(correct[seen] - 1, guesses[seen], chance) <= 1 - confidence):
-            return True
-    return False
-
-
-@pytest.mark.parametrize("name", [name for name, bug in BUGS.items() if bug.found == "counts"])
-def test_the_size_shows_the_bug(name):
-    bug = BUGS[name]
-    law, counting = true_law(bug), 0.7 * bug.size
-    assert power_is_there(law, counting, bug.mechanism.claim.epsilon, 1 - 1e-6)
-    if math.isfinite(bug.loss):
-        assert not power_is_there(law, counting, bug.loss, 1 - 1e-6)  # with that promise it would be no bug
