@@ -75,22 +75,9 @@ def test_raising():
     assert_loss_within(failing, PAIR, PureDP(1.0), size=2000)
 
 
-def test_raising_on_one_database():
-    def picky(counts, size, rng):
-        if counts[0] > 120:
-            raise OSError("too many")
-        return counts + rng.laplace(size=(size, counts.size))
-
-    assert_loss_detected(picky, PAIR, PureDP(1.0), size=2000)
-
-
 @pytest.mark.audit
 def test_known_bug():
     assert_loss_detected(Noisy(2.0), PAIR, size=4000)
-
-
-def test_not_seen():
-    assert_loss_detected(Noisy(1.0), PAIR, size=4000)
 
 
 def test_caught():
@@ -100,10 +87,6 @@ def test_caught():
 
 def test_skipped():
     pytest.skip("not here")
-
-
-def test_of_something_else():
-    assert 1 + 1 == 2
 """
 )
 # A stand-in: what an audit leaves behind, without the seconds that it takes to load one.
@@ -209,15 +192,6 @@ def test_a_session_without_audits_loads_nothing_heavy(pytester):
     assert "plaudit: " not in result.stdout.str()  # nothing was audited, and nothing is said
 
 
-@pytest.mark.slow
-def test_what_a_test_asks_for_is_loaded(pytester):
-    pytester.makepyfile(
-        "import sys\ndef test_one(audit_rng):\n    assert 'numpy' in sys.modules\n"
-        "    assert not {'scipy', 'numba', 'sklearn', 'joblib', 'rich'} & sys.modules.keys()\n"
-    )
-    assert pytester.runpytest_subprocess(*STRICT).ret == 0
-
-
 # A suite of someone else's
 
 
@@ -226,33 +200,29 @@ def test_a_suite_of_someone_else(pytester):
     """Every kind of outcome: what it prints, what it counts and what it reports."""
     pytester.makepyfile(test_release=SUITE)
     result = run(pytester, "--audit-report", "audits.json")
-    result.assert_outcomes(passed=6, failed=4, skipped=1)
+    result.assert_outcomes(passed=4, failed=3, skipped=1)
     assert closing_line(result) == (
-        "plaudit: 10 audits (7 of promises, 3 of known bugs), 2 violated, 1 without power, 1 not detected; if every "
-        "promise holds, one is called violated by chance with probability at most 7e-06; if there is no bug, one "
-        "is reported by chance with probability at most 3e-06"
+        "plaudit: 8 audits (7 of promises, 1 of known bugs), 2 violated, 1 without power; if every promise holds, one "
+        "is called violated by chance with probability at most 7e-06; if there is no bug, one is reported by chance "
+        "with probability at most 1e-06"
     )
     errors = [line for line in result.outlines if line.startswith("E ")]
-    said = [line for line in errors if "AssertionError" in line]
-    assert len(said) == 3
-    for line, words in zip(said, (": violated: ", ": no power: ", ": not refuted: "), strict=True):
-        assert words in line
+    verdicts = [line.split(": ")[2] for line in errors if "AssertionError" in line]
+    assert verdicts == ["violated", "no power"]
     assert "audit/testing.py" not in result.stdout.str()  # the line of the test failed, not one of ours
     assert sum("OSError: no such table" in line for line in errors) == 1
 
     report = read_json(pytester.path / "audits.json")
     head = [report[key] for key in ("kind", "seed", "runs", "exit_status", "confidential")]
     assert head == ["session", 0, None, 1, False]
-    assert (report["false_alarm"], report["false_detection"]) == pytest.approx((7e-6, 3e-6))
+    assert (report["false_alarm"], report["false_detection"]) == pytest.approx((7e-6, 1e-6))
     names = [(entry["node_id"].partition("::")[2], entry["call"]) for entry in report["audits"]]
     assert names == sorted(names)
-    assert len(names) == 10
+    assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == len(names) == 8
     for entry in report["audits"]:
-        found = AuditResult.from_dict(entry["audit"])
-        assert found.confidence == 1 - 1e-6
-        assert entry["node_id"].split("::")[0] == "test_release.py"
-        assert found.provenance["command"] == (f"python -m pytest {shlex.quote(entry['node_id'])} {GIVEN}")
-    assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == 10
+        result = AuditResult.from_dict(entry["audit"])
+        assert result.confidence == 1 - 1e-6
+        assert result.provenance["command"] == f"python -m pytest {shlex.quote(entry['node_id'])} {GIVEN}"
 
 
 def test_promises_and_known_bugs_are_counted_apart():
@@ -397,19 +367,6 @@ def test_neither_order_nor_processes_change_a_report(pytester, dist):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_takes_no_other_audit_with_it(pytester):
-    tests = "".join(
-        f"\ndef test_{name}():\n    audit()\n    {end}\n" for name, end in (("a", "pass"), ("b", "os._exit(1)"))
-    )
-    pytester.makepyfile("import os\n" + LIGHT + tests)
-    result = run(pytester, "-n", "1", "--audit-report", "audits.json")
-    assert result.ret == 1
-    report = read_json(pytester.path / "audits.json")
-    assert [entry["node_id"].split("::")[1] for entry in report["audits"]] == ["test_a"]
-    assert report["exit_status"] == 1
-
-
-@pytest.mark.slow
 def test_tests_that_another_plugin_runs_in_its_own_way_are_left_alone(pytester, monkeypatch):
     monkeypatch.setattr("audit.testing.session._entered", [])
     pytester.makeconftest(
@@ -522,16 +479,7 @@ def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, valu
     ("path", "rule"),
     [
         ("", "must be a file that can be written, got '': is there, and is not a file of plaudit of the kind session"),
-        ("/dev/full", "must be a file that can be written, got '/dev/full': is there, and is not a file of plaudit"),
         ("test_it.py", "must be a file that can be written, got 'test_it.py': is there, and is not a file of plaudit"),
-        (
-            "missing/audits.json",
-            "must be a file that can be written, got 'missing/audits.json': there is no such folder",
-        ),
-        pytest.param(
-            "/proc/audits.json", "must be a file that can be written, got '/proc/audits.json': ", marks=pytest.mark.slow
-        ),
-        pytest.param("a" * 256, f"must be a file that can be written, got '{'a' * 256}': ", marks=pytest.mark.slow),
         ("no\x1bway/x", r"must be a file that can be written, got 'no\x1bway/x': there is no such folder"),
         ("nul\0", r"must be a file that can be written, got 'nul\x00': "),
     ],
@@ -600,8 +548,7 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
 OF_A_CASE = {"skipped", "error", "failure", "system-out", "system-err"}  # what the schema of xunit2 lets a test hold
 
 
-@pytest.mark.parametrize("spread", [(), ("-pxdist", "-n", "1")], ids=["one process", "xdist"])
-@pytest.mark.parametrize("family", ["xunit2", "xunit1"])
+@pytest.mark.parametrize(("family", "spread"), [("xunit2", ()), ("xunit1", ("-pxdist", "-n", "1"))])
 def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     found = [audited().to_dict(), audited(verdict="violated", measured=PureDP(1.25), seed_entropy=43).to_dict()]
     pytester.makepyfile(
@@ -614,22 +561,12 @@ def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
     assert all(part.tag in OF_A_CASE for case in suite.iter("testcase") for part in case)
     test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
-    properties = {each.get("name"): each.get("value") for each in suite.find("properties")}
-    assert properties == {
-        f"{test} {call}: {name}": value
-        for call, verdict, measured, seed in ((1, "not refuted", "0.8750", "42"), (2, "violated", "1.250", "43"))
-        for name, value in {
-            "verdict": verdict,
-            "promised": "epsilon 1",
-            "neighbors": "person added or removed",
-            "measured": measured,
-            "confidence": "95%",
-            "detectable": "1.250",
-            "runs": "2000, 601 of them to choose the event",
-            "seed": seed,
-        }.items()
-    }
-    assert len(list(suite.iter("property"))) == 16
+    properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
+    assert len(properties) == len(list(suite.iter("property"))) == 16
+    wanted = {"1: verdict": "not refuted", "1: detectable": "1.250", "2: measured": "1.250", "2: confidence": "95%"}
+    wanted |= {"1: neighbors": "person added or removed", "1: promised": "epsilon 1", "2: seed": "43"}
+    wanted |= {"2: runs": "2000, 601 of them to choose the event"}
+    assert {name: properties[f"{test} {name}"] for name in wanted} == wanted
 
 
 PROJECT = "[tool.pytest.ini_options]\n[tool.plaudit]\nsize = 3000\nconfidence = 0.99\nseed = 5\nreport = 'kept.json'\n"
