@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import mmap
 import os
 import resource
@@ -30,6 +31,7 @@ class _Report(ctypes.Structure):
     """What the child tells the parent, in shared memory: code of others may close any file."""
 
     _fields_ = (
+        ("child", ctypes.c_int),  # process that may write here: a fork of it reports nothing
         ("code", ctypes.c_int),  # exit code and 1; 0 before there is one
         ("deadline", ctypes.c_double),  # on the monotonic clock; 0 if there is none
         ("seconds", ctypes.c_double),  # from when it was set to the deadline
@@ -37,41 +39,40 @@ class _Report(ctypes.Structure):
     )
 
 
-_reports: dict[int, _Report] = {}  # by the process that may write it: a fork of the child reports nothing
+_report = _Report()  # replaced where a command is supervised
 
 
 def supervised(work: Callable[[], None], name: str) -> None:
     """Run a command, which leaves by `sys.exit`, in a child process, and leave with the exit code that it reported."""
+    global _report
     # A core would hold the data; whatever the command starts inherits the limit.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     _open_standard_streams()
     watched = {signal.SIGCHLD, signal.SIGALRM}
-    watched |= {one for one in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(one) != signal.SIG_IGN}  # as by nohup
+    watched |= {number for number in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(number) != signal.SIG_IGN}
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop what would be ignored
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    report = _Report.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Report)))
+    _report = _Report.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Report)))
     reading, writing = os.pipe()
     if (guard := os.fork()) == 0:
         os.setsid()
         os.close(writing)
-        child = int(os.read(reading, 32) or 0)
-        os.read(reading, 1)  # returns when the parent is gone
-        if child:
-            _send(os.kill, child, signal.SIGKILL)
-            _end_group(child, patient=True)  # the process that removes what workers share is among them
+        os.read(reading, 1)  # returns when the parent is gone, and the child has said who it is
+        if _report.child:
+            _send(os.kill, _report.child, signal.SIGKILL)
+            _end_group(_report.child, patient=True)  # the process that removes what workers share is among them
         os._exit(0)
     if (child := os.fork()) == 0:
         os.setsid()  # interrupts of a terminal come through the parent, and once
-        os.write(writing, b"%d" % os.getpid())
+        _report.child = os.getpid()
         os.close(writing)
         os.close(reading)
         install_signal_handlers()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.register_at_fork(after_in_child=lambda: _handle_endings(signal.SIG_DFL))
+        os.register_at_fork(after_in_child=lambda: install_signal_handlers(signal.SIG_DFL))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _reports[os.getpid()] = report
         _run(work)
-    code = _watch(child, report, watched, name)
+    code = _watch(child, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
     sys.exit(code)
@@ -82,36 +83,31 @@ def _open_standard_streams() -> None:
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
-    for name, number in (("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w", closefd=False))  # noqa: SIM115 - for as long as the process lives
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - as long as the process lives
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - as long as the process lives
 
 
 def set_deadline(seconds: float | None, advice: str) -> None:
     """Set the deadline, if there is one, and the advice shown if the command ends before its result."""
     if seconds is not None and not 0 < seconds <= LONGEST:
         raise ValueError(f"timeout must be positive and at most {LONGEST:g} seconds, got {seconds:g}")
-    if seconds is not None and not _reports:
+    if seconds is not None and not _report.child:
         raise ValueError(f"timeout needs a command in a process that another watches, got {seconds:g}")
-    if (report := _reports.get(os.getpid())) is not None:
-        report.advice = os.fsencode(advice)[: _Report.advice.size - 1]
+    if _report.child == os.getpid():
+        _report.advice = os.fsencode(advice)[: _Report.advice.size - 1]
         if seconds is not None:
-            report.seconds, report.deadline = seconds, time.monotonic() + seconds
+            _report.seconds, _report.deadline = seconds, time.monotonic() + seconds
 
 
-def install_signal_handlers() -> None:
+def _interrupt(*_: object) -> None:
+    install_signal_handlers(signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def install_signal_handlers(action: signal.Handlers | Callable[..., None] = _interrupt) -> None:
     """Let the first signal interrupt the program, and ignore the others while it cleans up."""
-
-    def interrupt(*_: object) -> None:
-        _handle_endings(signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    _handle_endings(interrupt)
-
-
-def _handle_endings(action: signal.Handlers | Callable[..., None]) -> None:
     for number in ENDINGS:
-        if signal.getsignal(number) != signal.SIG_IGN:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
             signal.signal(number, action)
 
 
@@ -125,45 +121,43 @@ def _run(work: Callable[[], None]) -> NoReturn:
     except KeyboardInterrupt:  # in the last steps, when the result is saved
         code = INTERRUPTED
     finally:
-        _handle_endings(signal.SIG_IGN)
-        if (report := _reports.get(os.getpid())) is not None:
-            report.code = 1 + code
+        install_signal_handlers(signal.SIG_IGN)
+        if _report.child == os.getpid():
+            _report.code = 1 + code
     sys.exit(code)
 
 
-def _watch(child: int, report: _Report, watched: set[signal.Signals], name: str) -> int:
-    """Pass signals on to the child, stop it when time is up, and return its exit code, or say why it has none."""
+def _watch(child: int, watched: set[signal.Signals], name: str) -> int:
+    """Pass signals on to the child, kill it when time is up, and return its exit code, or say why it has none."""
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
-    asked_at, reported_at = float("inf"), float("inf")
-    ended, late, ignored_second_signal = 0, False, False
-    while not (ended or late or ignored_second_signal):
+    interrupted_at = reported_at = math.inf
+    ended, status, late = 0, 0, False
+    while not ended:
         number, now = signal.sigwait(watched), time.monotonic()
         if number == signal.SIGTSTP:
             _send(os.killpg, child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
             _send(os.killpg, child, signal.SIGCONT)
         elif number in ENDINGS:
-            ignored_second_signal = now > asked_at + GRACE
-            asked_at = min(asked_at, now)
-            _send(os.kill, child, number)
-        reported_at = min(reported_at, now) if report.code else reported_at
-        late = now > (reported_at + GRACE if report.code else report.deadline or now)
+            _send(os.kill, child, signal.SIGKILL if now > interrupted_at + GRACE else number)
+            interrupted_at = min(interrupted_at, now)
+        reported_at = min(reported_at, now) if _report.code else reported_at
+        late = now > (reported_at + GRACE if _report.code else _report.deadline or now)
+        if late:
+            _send(os.kill, child, signal.SIGKILL)
         ended, status = os.waitpid(child, os.WNOHANG)
-    if not ended:
-        _send(os.kill, child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
-    _end_group(child, patient=not report.code)
-    if report.code:
-        return int(report.code) - 1
-    code, advice = os.waitstatus_to_exitcode(status), os.fsdecode(report.advice)
-    if asked_at < float("inf"):
+    _end_group(child, patient=not _report.code)
+    if _report.code:
+        return int(_report.code) - 1
+    advice = os.fsdecode(_report.advice)
+    if interrupted_at < math.inf:
         complain(f"{name}: interrupted before it had cleaned up{advice}")
         return INTERRUPTED
-    names = {number.value: number.name for number in signal.Signals}  # real-time signals have none
-    by = f"by {names.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code} by code that it runs"
-    reason = f"the command was ended {by}, before it had finished"
+    code, names = os.waitstatus_to_exitcode(status), {number.value: number.name for number in signal.Signals}
+    cause = f"by {names.get(-code, f'signal {-code}')}" if code < 0 else f"with exit code {code} by code that it runs"
+    reason = f"the command was ended {cause}, before it had finished"
     if late:
-        reason = f"the command must end within {report.seconds:g} s, and did not: it was stopped"
+        reason = f"the command must end within {_report.seconds:g} s, and did not: it was stopped"
     complain(f"{name}: error: {reason}{advice}")
     return USAGE
 

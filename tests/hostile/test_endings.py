@@ -222,7 +222,7 @@ def interrupt_at_ten_steps(case: Baseline, number: int, whom: str, patience: flo
         interrupt(case, step, number, whom, patience)
 
 
-def ignore_signals():
+def ignore_signals(*_):
     for number in supervision.ENDINGS:
         signal.signal(number, signal.SIG_IGN)
 
