@@ -238,38 +238,26 @@ def primitive(
                 has = ", ".join(signature.parameters) or "none"
                 raise ValueError(f"{function.__name__} has no argument {name!r}, it has {has}")
 
-        def described(values: dict[str, Any]) -> dict[str, Any]:
-            return {
-                "value": np.asarray(values[value]),
-                "law": law(**{name: values[name] for name in of_law})
-                if callable(law)
-                else values[law]
-                if law
-                else None,
-                "sensitivity": values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
-                "query": str(values[query]) if query else function.__name__,
-            }
+        @functools.wraps(function)
+        def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            recorder = _recorder.get()
+            if recorder is None:
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            values = bound.arguments
+            exact = np.asarray(values[value])
+            answer: Answer = recorder(
+                lambda: function(*args, **kwargs),
+                law=law(**{name: values[name] for name in of_law}) if callable(law) else values[law] if law else None,
+                shape=exact.shape,
+                rng=next((part for part in values.values() if isinstance(part, np.random.Generator)), None),
+                value=exact,
+                query=str(values[query]) if query else function.__name__,
+                sensitivity=values[sensitivity] if isinstance(sensitivity, str) else sensitivity,
+            )
+            return answer
 
-        return _recorded(function, signature, described)
+        return watched
 
     return decorate
-
-
-def _recorded(
-    function: Callable[P, Answer], signature: inspect.Signature, described: Callable[[dict[str, Any]], dict[str, Any]]
-) -> Callable[P, Answer]:
-    """Return the function with its calls recorded, as they are described by the values of its arguments."""
-
-    @functools.wraps(function)
-    def watched(*args: P.args, **kwargs: P.kwargs) -> Answer:
-        recorder = _recorder.get()
-        if recorder is None:
-            return function(*args, **kwargs)
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        call = described(bound.arguments)
-        rng = next((part for part in bound.arguments.values() if isinstance(part, np.random.Generator)), None)
-        answer: Answer = recorder(lambda: function(*args, **kwargs), shape=call["value"].shape, rng=rng, **call)
-        return answer
-
-    return watched

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.bottom_up.calibration import agreement
-from algorithms.bottom_up.mechanism import BottomUp, LogLikelihood
+from algorithms.bottom_up.mechanism import BottomUp
 from algorithms.bottom_up.weighted import UNITS, WeightedBottomUp, units_of
 from algorithms.bugs.census import ABSENT
 from algorithms.noise import Rng
@@ -56,18 +56,9 @@ class FractionalCounts(WeightedBottomUp):
         (x, rest_x), (y, rest_y) = self._parts(pair.x), self._parts(pair.y)
         return self.of_counts.exact_loss(Databases(x, y)) if np.array_equal(rest_x, rest_y) else DISJOINT
 
-    @property
-    def log_likelihood(self) -> LogLikelihood | None:
-        """Function of outputs, shape (runs, *shape), and records, which returns log-probabilities: see `BottomUp`."""
-        law = self.of_counts.log_likelihood
-        if law is None:
-            return None
-
-        def of_records(outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
-            whole, rest = self._parts(records)
-            return law(np.asarray(outputs) - rest, whole)
-
-        return of_records
+    def _log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:
+        whole, rest = self._parts(records)
+        return self.of_counts._log_likelihood(np.asarray(outputs) - rest, whole)
 
 
 class UndeclaredTotals(BottomUp):

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
 from algorithms.benchmarks.noisy_answers import (
@@ -48,16 +46,6 @@ def test_noise_is_laplace_of_its_scale_in_every_column_and_so_is_its_likelihood(
     np.testing.assert_allclose(mechanism.log_likelihood(released[:9], answers), wanted, rtol=1e-12)
 
 
-@given(st.lists(st.floats(-50, 50), min_size=4, max_size=4), st.floats(-1, 1), st.integers(0, 3))
-def test_one_changed_answer_never_loses_more_than_promised(released, change, query):
-    answers = np.array([1.0, 5.0, -3.0, 0.0])
-    other = answers + change * (np.arange(4) == query)
-    pairs = {mechanism: (answers, other) for mechanism in (Laplace(0.3), NoisyHist1(0.3), PrefixSum(0.3))}
-    for mechanism, (x, y) in (pairs | {LaplaceParallel(0.3, 4): ([2.0], [2.0 + change])}).items():
-        losses = mechanism.log_likelihood([released], x) - mechanism.log_likelihood([released], y)
-        assert abs(losses[0]) <= 0.3 * abs(change) + 1e-12
-
-
 # Truncated geometric
 
 
@@ -78,14 +66,6 @@ def test_the_law_is_geometric_noise_moved_to_the_ends(epsilon, power, people):
     for count in range(people + 1):
         law = np.exp(mechanism.log_likelihood(support, [count]))
         np.testing.assert_allclose(law, literal(count, people, power), rtol=1e-9)
-
-
-@given(st.floats(1e-3, 1), st.integers(1, 4), st.data())
-def test_every_output_of_a_neighbor_loses_exactly_the_true_loss(epsilon, people, data):
-    mechanism = TruncatedGeometric(epsilon, people)
-    count = data.draw(st.integers(0, people - 1))
-    on_x, on_y = (mechanism.log_likelihood(np.arange(people + 1)[:, None], [n]) for n in (count, count + 1))
-    np.testing.assert_allclose(np.abs(on_x - on_y), math.log1p(1 / 2 ** math.ceil(math.log(2 / epsilon))), rtol=1e-6)
 
 
 def test_counts_have_noise_of_their_own():

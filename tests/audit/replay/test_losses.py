@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from algorithms.bottom_up import BottomUp
-from algorithms.flaxman import GDPC, RDPC
+from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from algorithms.nist.mechanism import NistDp3
-from algorithms.noise import DiscreteGaussian, Gaussian, Laplace, TwoTailedGeometric, add_noise
+from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric, add_noise
 from algorithms.ons.independent import IndependentNoise
-from algorithms.ons.laws import CountNoise
 from algorithms.ons.tables import Table
 from algorithms.ons.top_down import OnsTopDown
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
@@ -40,13 +39,9 @@ FREQUENCIES = [Table(0, "sex"), Table(2, "total")]
 
 ADDITIVE = {
     "gdpc": (GDPC(0.7), NeighborPair.add_people([50, 3, 7], 1, people=3)),
-    "rdpc": (RDPC(0.7, TREE), NeighborPair.add_people(PEOPLE[:, 0], 4)),
     "gaussian counts": (GaussianCounts(0.3), NeighborPair.add_people([50, 3, 7], 1, people=2)),
-    "bottom-up": (BottomUp(0.7, TREE), NeighborPair.add_people(PEOPLE, (3, 1))),
     "bottom-up, inverse": (BottomUp(0.7, TREE, noise="inverse_cdf"), NeighborPair.add_people(PEOPLE, (3, 1))),
-    "nist, laplace": (NistDp3(FIELDS, PAIRED, 1.0).stage("measurements"), RECORDS),
     "nist, geometric": (NistDp3(FIELDS, PAIRED, 1.0, law="geometric").stage("measurements"), RECORDS),
-    "topdown, pure": (topdown().stage("measurements"), MOVED),
     "topdown, concentrated": (topdown(promise=CONCENTRATED).stage("measurements"), MOVED),
     "ons, levels": (
         OnsTopDown(TREE, SCHEMA, 1.0, LEVELS, ["1/4", "1/4", "1/2"]).stage("measurements"),
@@ -59,7 +54,7 @@ ADDITIVE = {
         ),
         NeighborPair.add_people(PEOPLE, (3, 1)),
     )
-    for law, rounded in (("laplace", True), ("laplace", False), ("geometric", True), ("gaussian", True))
+    for law, rounded in (("laplace", True), ("laplace", False), ("gaussian", True))
 }
 
 
@@ -100,12 +95,8 @@ def test_losses_of_queries_add_up():
         (Gaussian(1.0), ZCDP(0.499), False),
         (Gaussian(1.0), GaussianDP(1.0), True),
         (Gaussian(1.0), GaussianDP(0.999), False),
-        (DiscreteGaussian(1.0), ZCDP(0.5), True),
-        (DiscreteGaussian(1.0), ZCDP(0.499), False),
         (Laplace(1.0), ZCDP(1e-3), True),  # its table bounds this loss from above: it is not held against anyone
         (Laplace(1.0), PureDP(0.99), False),
-        (CountNoise("gaussian", 1.0, 0.05), ApproxDP(1.0, 0.05), True),
-        (CountNoise("gaussian", 1.0, 0.05), ApproxDP(1.0, 0.04), False),
         (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) * 1.0001), True),
         (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) / 1.01), False),
         (TwoTailedGeometric(1.0), ApproxDP(1.0, 0.0), True),
