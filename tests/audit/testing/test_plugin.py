@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 from xml.etree import ElementTree
@@ -240,7 +237,7 @@ def test_promises_and_known_bugs_are_counted_apart():
 
 
 def test_a_failure_is_reproduced_by_its_command(pytester):
-    """Read from what was printed, and given to a shell in the slow form below."""
+    """Read from what was printed."""
     pytester.makepyfile(test_release=SUITE)
     whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "violated")
     (command,) = [line.split(maxsplit=2)[2] for line in whole.outlines if line.split()[:2] == ["E", "reproduce"]]
@@ -255,38 +252,25 @@ def test_a_failure_is_reproduced_by_its_command(pytester):
     alone.assert_outcomes(failed=1)
 
 
-@pytest.mark.slow
-def test_a_failure_is_reproduced_by_its_command_in_a_shell(pytester):
-    """From the root of the project, with the marks, the doctests and the configuration that found the test."""
+def test_a_command_finds_its_test_from_where_the_session_began(pytester):
+    """Below the root, with settings from above, in a doctest, and under names that a shell would split."""
     folder = pytester.mkdir("tests of \u00fc")
-    marked = SUITE.replace("def test_violated", "@pytest.mark.rare\ndef test_violated")
-    doctest = '"""\n>>> from release import *\n>>> assert_loss_within(Noisy(2.0), PAIR, size=4000)\n"""\n'
-    (folder / "test_release.py").write_text(marked, "utf-8")
+    (folder / "light.py").write_text(LIGHT, "utf-8")
+    marked = "import light, pytest\n@pytest.mark.rare\ndef test_one():\n    light.audit()\n"
     (folder / "test_re lease.py").write_text(marked, "utf-8")
-    (folder / "documented.py").write_text(doctest, "utf-8")
-    (folder / "release.py").write_text(RELEASE, "utf-8")
+    (folder / "documented.py").write_text('"""\n>>> import light\n>>> light.audit()\n"""\n', "utf-8")
     (pytester.path / "settings.ini").write_text(
         "[pytest]\nmarkers = rare: seldom\naddopts = -m 'not rare' --import-mode importlib\n"
-        "disable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n"
         "pythonpath = 'tests of \u00fc'\n",
         "utf-8",
     )
-    options = ["-c", "../settings.ini", "--doctest-modules", "--audit-seed", "5", "--color", "no"]
-    options += ["-m", "rare or not rare", "-k", "violated or documented"]
-    whole = subprocess.run(
-        [sys.executable, "-m", "pytest", *options], cwd=folder, capture_output=True, text=True, check=False
-    )
-    commands = re.findall(r"^(?:E    )? +reproduce +(.*)$", whole.stdout, re.MULTILINE)
-    assert len(commands) == 3, whole.stdout
-    seeds = re.findall(r"^(?:E    )? +seed +(.*)$", whole.stdout, re.MULTILINE)
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    for command, seed in zip(commands, seeds, strict=True):
-        assert command.isprintable()
-        again = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert again.returncode == 1, again.stdout + again.stderr
-        assert re.findall(r"^(?:E    )? +seed +(.*)$", again.stdout, re.MULTILINE) == [seed]
+    os.chdir(folder)
+    options = ["-c", "../settings.ini", "--doctest-modules", "-m", "rare or not rare", "--audit-report", "one.json"]
+    run(pytester, *options).assert_outcomes(passed=2)
+    commands = [entry["audit"]["provenance"]["command"] for entry in read_json(folder / "one.json")["audits"]]
+    assert len(commands) == 2
+    for command in commands:
+        pytester.runpytest_inprocess(*shlex.split(command)[3:]).assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("option", [("-o", "python_functions=check_*"), ("--slowones",), ("--only", "tests")], ids=str)
