@@ -68,14 +68,6 @@ def test_likelihood_and_loss_by_enumeration(mechanism):
     assert largest_loss(mechanism, x, y) == pytest.approx(mechanism.claim.epsilon, rel=1e-12)
 
 
-def test_the_promises_of_the_paper():
-    """Theorem 1 for the permanent response, theorem 2 for one report."""
-    assert OneTimeRAPPOR().claim.epsilon == pytest.approx(2 * 4 * math.log((1 - 0.95 / 2) / (0.95 / 2)), rel=1e-12)
-    b = 0.375 + 0.25 * 0.55
-    a = 0.375 + 0.25 * 0.45
-    assert RAPPOR().claim.epsilon == pytest.approx(4 * math.log(b * (1 - a) / (a * (1 - b))), rel=1e-12)
-
-
 @given(st.integers(-1000, 1000), st.integers(-1000, 1000), st.floats(0.05, 0.95), st.integers(1, 16))
 def test_no_two_values_break_the_promise(x, y, f, hashes):
     for mechanism in (OneTimeRAPPOR(f, hashes, 32), RAPPOR(f, hashes, 32)):
