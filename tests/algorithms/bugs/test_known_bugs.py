@@ -298,12 +298,8 @@ def test_the_sampler_follows_the_law(case):
 
 
 def test_bugs_of_tables_refuse_what_they_cannot_compare_or_release():
-    for y, message in (
-        ([6, 7], "the two databases must have the same cells, got 1 and 2"),
-        ([-1], "counts must not be"),
-    ):
-        with pytest.raises(ValueError, match=f"^{message}"):
-            UnperturbedZeros(1.0).support_masses(pair_of([5], y))
+    message = "the two databases must have the same cells, got 1 and 2"
+    refuses(ValueError, message, UnperturbedZeros(1.0).support_masses, pair_of([5], [6, 7]))
     message = "shares need at least one person, got counts of 0 only"
     refuses(ValueError, message, PublicSize(1.0), [0, 0], 3, np.random.default_rng(0))
     message = "the release failed at the quality gate"  # false alarm 1e-300
@@ -315,17 +311,14 @@ def test_bugs_of_tables_refuse_what_they_cannot_compare_or_release():
 # The registry
 
 
-def test_known_bugs_are_read_only_and_new_each_time():
-    bug = known_bugs()["half-noise"]
+def test_known_bugs_are_read_only():
+    bug, data = known_bugs()["half-noise"], np.array([1, 2])
     with pytest.raises(ValueError, match="read-only"):
         bug.x[0] = 1
-    with pytest.raises(AttributeError):
-        bug.loss = 1.0
-    data = np.array([1, 2])
     copied = KnownBug(bug.mechanism, data, data, "", 1)
     data[0] = 7
     assert copied.x.tolist() == copied.y.tolist() == [1, 2]
-    assert (copied.relation, copied.found) == ("add_remove", "counts")
+    assert (copied.relation, copied.found, copied.replayed, copied.loss) == ("add_remove", "counts", "", math.inf)
 
 
 @pytest.mark.parametrize("bug", known_bugs().values(), ids=known_bugs())
