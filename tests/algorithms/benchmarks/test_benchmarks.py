@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from algorithms.benchmarks import benchmarks, noisy_max, sparse_vector
+from algorithms.benchmarks import benchmarks
 from audit.claims import PureDP
-from tests.helpers import chi_square, refuses
+from tests.helpers import refuses
 
 KNOWN = benchmarks()
 CONTINUOUS = ["Laplace", "NoisyHist1", "NoisyHist2", "ReportNoisyMax3", "LaplaceParallel", "PrefixSum"]
@@ -146,30 +146,19 @@ def test_unbounded_losses_have_a_witness():
     assert stats.binomtest(int(impossible.sum()), 20_000, on_y).pvalue > 2e-6
 
 
-DISCRETE = [
-    noisy_max.ReportNoisyMax1(2.0),
-    noisy_max.ReportNoisyMax2(2.0),
-    sparse_vector.SVT1(6.0),
-    sparse_vector.SVT2(6.0, positives=2),
-    sparse_vector.SVT4(2.0, positives=2),
-    sparse_vector.SVT5(2.0),
-    sparse_vector.SVT6(3.0),
-]
-
-
-@pytest.mark.parametrize("mechanism", DISCRETE, ids=lambda one: type(one).__name__)
-def test_samplers_follow_their_laws_and_not_those_of_a_neighbor(mechanism):
-    """False alarm 1e-6 each."""
-    answers, runs = [1.0, 1.8, 0.4], 50_000
-    distinct, seen = np.unique(mechanism(answers, runs, np.random.default_rng(21)), axis=0, return_counts=True)
-    assert len(distinct) > 2
-
-    def p_value(data):
-        expected = runs * np.exp(np.maximum(mechanism.log_likelihood(distinct, data), -700))
-        return chi_square(np.append(seen, 0), np.append(expected, runs - expected.sum()), least=10)
-
-    assert p_value(answers) > 1e-6
-    assert p_value([1.7, 1.8, 0.4]) < 1e-12  # negative control
+@pytest.mark.parametrize(
+    ("name", "codes", "noise"),
+    [
+        ("SVT1", STOPPED, (0.5, 20.0, 40.0)),
+        ("SVT4", STOPPED, (1.0, 40.0, 40 / 3)),
+        ("SVT6", (0, 1) * 5, (1.0, 20.0, 20.0)),
+    ],
+)
+def test_probabilities_of_codes_are_integrals_over_the_threshold(name, codes, noise):
+    known = KNOWN[name]
+    for answers in (known.x, known.y):
+        wanted = math.log(codes_probability(codes, answers.tolist(), *noise))
+        assert known.mechanism.log_likelihood([codes], answers)[0] == pytest.approx(wanted, rel=1e-8)
 
 
 # Every benchmark
