@@ -165,15 +165,12 @@ def naive_laws(case):
     budgets, release = TWINS[name]
     spent = [budgets(bug, data) for data in pair]
     reach = math.ceil((25 if max(map(len, spent)) > 1 else 80) / min(itertools.chain(*spent), default=1))
-    return [
-        naive_law(bug, each, release, data, range(-reach, reach + 1)) for each, data in zip(spent, pair, strict=True)
-    ]
+    k = range(-reach, reach + 1)
+    return [naive_law(bug, shares, release, data, k) for shares, data in zip(spent, pair, strict=True)]
 
 
 def naive_law(bug, budgets, release, data, k):
-    draws = []
-    for epsilon in budgets:
-        draws.append([(n, math.tanh(epsilon / 2) * math.exp(-epsilon * abs(n))) for n in k])
+    draws = [[(n, math.tanh(share / 2) * math.exp(-share * abs(n))) for n in k] for share in budgets]
     law = defaultdict(float)
     for drawn in itertools.product(*draws):
         output = release(bug, data, tuple(n for n, _ in drawn))
