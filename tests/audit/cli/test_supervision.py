@@ -210,6 +210,7 @@ try:
     time.sleep(600)
 except KeyboardInterrupt:
     print("asked", flush=True)
+    os.kill(os.getpid(), signal.SIGINT)  # a second signal is ignored, whoever sends it
     sys.stdin.readline()
     print("cleaned up", flush=True)
     sys.exit(3)
