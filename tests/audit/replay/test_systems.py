@@ -79,8 +79,6 @@ def test_a_pair_that_breaks_an_invariant_shows_in_the_output():
     ("kind", "pair", "promise", "expected"),
     [
         (MissingFactorTwo, MOVED, PURE, "loss"),
-        (MissingFactorTwo, MOVED, CONCENTRATED, "loss"),
-        (WrongLevelShare, MOVED, PURE, "loss"),
         (WrongLevelShare, MOVED, CONCENTRATED, "loss"),
         (PrunedByTruth, RARE, PURE, "output"),
         (SilentTotals, MOVED, PURE, "output"),
