@@ -289,7 +289,7 @@ def test_algorithms_load_little_of_the_instrument():
         ("import audit.exact_not", "algorithms.noise", ["audit.exact_not"]),
         ("from audit.explorer.sheet import Sheet", "algorithms.phsafe.explore", []),
         ("from audit.explorer.sheet import Sheet", "algorithms.phsafe.ledger", ["audit.explorer.sheet.Sheet"]),
-        ("from audit.io.files import sync", "algorithms.ons.release", ["audit.io.files.sync"]),
+        ("from audit.io.files import sync", "algorithms.topdown.release", ["audit.io.files.sync"]),
         ("from audit.io.files import sync\nfrom audit.explorer import sheet", "algorithms.ons.system", []),
         ("from audit.explorer import page", "algorithms.phsafe.explore", ["audit.explorer.page"]),
         ("import audit.explorer.sheet_not", "algorithms.noise", ["audit.explorer.sheet_not"]),

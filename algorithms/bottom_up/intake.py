@@ -14,8 +14,8 @@ from algorithms.bottom_up.calibration import PublishedTotals
 from algorithms.bottom_up.weighted import MOST, UNITS, check_largest_weight
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.duck import GIVEN, open_source
-from algorithms.release.expressions import Count
 from algorithms.release.intake import MEMORY, lost_zeros, read_histogram
+from algorithms.release.reading import Count
 from algorithms.release.recoding import in_sql
 from algorithms.schema import Schema
 

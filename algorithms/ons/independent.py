@@ -17,7 +17,7 @@ from algorithms.noise import Rng, add_noise
 from algorithms.noise.counts import Pair
 from algorithms.ons.laws import CountNoise, Law
 from algorithms.ons.tables import PILOT_TABLES, Counts, Domain, Table
-from algorithms.release.shares import Share, exact_shares
+from algorithms.release.ledger import Share, exact_shares
 from algorithms.schema import Schema
 from audit.claims import ApproxDP, PureDP
 from audit.exact import LossDistribution, compose_losses, loss_from_logs

@@ -16,7 +16,7 @@ from algorithms.noise import Rng
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import CountNoise, Law
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Counts, Domain, Table
-from algorithms.release.shares import Share
+from algorithms.release.ledger import Share
 from algorithms.schema import Schema
 from audit.claims import ApproxDP, PureDP
 

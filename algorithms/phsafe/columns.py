@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from algorithms.phsafe.tables import WITH_CHILDREN
-from algorithms.release.columns import TableColumn
+from algorithms.release.engine import TableColumn
 from algorithms.release.frames import Frame
 
 __all__ = ["GROUPS", "TITLES", "columns_of"]

@@ -12,7 +12,7 @@ import numpy as np
 from algorithms.phsafe.budget import Config, noise_parameters
 from algorithms.phsafe.tables import DERIVED, LEVEL_OF, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import Tabulation
-from algorithms.release.folder import read_rows
+from algorithms.release.engine import read_rows
 from algorithms.release.frames import Frame
 
 __all__ = ["check_release", "lay_out", "zeros"]

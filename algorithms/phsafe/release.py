@@ -36,7 +36,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from algorithms.noise import Rng
@@ -54,8 +53,7 @@ from algorithms.phsafe.postprocessing.postprocess import (
     totals_outside,
 )
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.release.columns import TableFile
-from algorithms.release.engine import Published, publishing
+from algorithms.release.engine import Published, TableFile, publishing
 from algorithms.release.frames import Frame
 from algorithms.release.spark import Engine
 
@@ -90,7 +88,7 @@ def described(
     tables: Mapping[str, Frame],
     *,
     published: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    reading: Mapping[str, Any] | None = None,
 ) -> Release:
     """Return what a release of noisy tables holds and says of itself; each is in a folder of its own."""
     after = postprocess(tables, cap=caps(config.tau)) if published else {}
@@ -152,7 +150,7 @@ def release(
     *,
     out: str | os.PathLike[str] | None = None,
     published: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
+    reading: Mapping[str, Any] | None = None,
     rng: Rng = "secure",
     engine: str | Engine = "duckdb",
     partitions: int = 1,

@@ -26,7 +26,7 @@ from algorithms.phsafe.tabulation.derive import own_households
 from algorithms.phsafe.tabulation.tabulate import household_sizes, tabulation
 from algorithms.registry import System, register
 from algorithms.release import options as given
-from algorithms.release.folder import whole_file
+from algorithms.release.engine import whole_file
 from algorithms.schema import read_named
 from audit.explorer.sheet import check_files, explored
 from audit.io.files import check_replaceable
@@ -151,7 +151,9 @@ def explore_phsafe(
     tau: Annotated[list[str] | None, typer.Option(help="Truncation threshold, as PH3=4; repeatable.")] = None,
     save: Annotated[Path | None, typer.Option(help="File for the new settings, in the Bureau's format.")] = None,
     html: given.Html = None,
-    xlsx: given.Xlsx = None,
+    xlsx: Annotated[
+        Path | None, typer.Option(help="File for the explorer's workbook of formulas, instead of printed tables.")
+    ] = None,
     opened: given.Open = False,
     persons: Annotated[str | None, typer.Option(help="Persons; --html shows how many the thresholds omit.")] = None,
     units: Annotated[str | None, typer.Option(help="Housing units and group quarters of --persons.")] = None,

@@ -16,19 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.extras import needing
-from algorithms.release.folder import FORMATS, in_one_line
 from algorithms.release.frames import Frame
 from algorithms.release.recoding import Recoded
-from audit.io.layout import check_commas, decoded
+from audit.io.layout import BYTES, check_commas, decoded, encoding_fault
 from audit.io.temporary import SPILLED, temporary_folder
 
-__all__ = ["GIVEN", "DuckDB", "check_columns", "check_renamed", "open_source"]
+__all__ = ["FORMATS", "GIVEN", "DuckDB", "check_columns", "check_renamed", "in_one_line", "open_source"]
 
+FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
 GIVEN = "given_rows"  # a view: the rows of a source as it is
 
 LARGEST_CHUNK = 2**28  # bytes of a column in one row group, unpacked
 LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
+KINDS = {
+    **dict.fromkeys(("VARCHAR", "ENUM"), "text"),
+    **dict.fromkeys(WHOLE, "whole"),
+    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL"), "real"),
+}
 
 
 class DuckDB:
@@ -95,7 +100,7 @@ class DuckDB:
                 raise TypeError(f"{what} must be files or data frames, got {type(source).__name__}") from error
         with self._one_line_errors():
             described = self._connection.execute(f"DESCRIBE {name}").fetchall()
-        return {column: _kind(type_name) for column, type_name, *_ in described}
+        return {column: KINDS.get(kind.split("(")[0], kind) for column, kind, *_ in described}
 
     def _read_file(self, name: str, path: Path, what: str) -> None:
         kind = FORMATS.get(path.suffix.lower())
@@ -193,12 +198,6 @@ def check_renamed(what: str, given: Iterable[str], names: Iterable[str]) -> None
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
 
 
-def _kind(type_name: str) -> str:
-    plain = type_name.split("(")[0]
-    kinds = {"VARCHAR": "text", "ENUM": "text", "DOUBLE": "real", "FLOAT": "real", "DECIMAL": "real"}
-    return "whole" if plain in WHOLE else kinds.get(plain, type_name)
-
-
 class _Stream:
     """A relation of another DuckDB connection as what this one can scan."""
 
@@ -237,3 +236,16 @@ def _header(path: Path) -> list[str]:
     if twice := [name for name, number in Counter(name.upper() for name in names).items() if number > 1]:
         raise ValueError(f"{path} must have columns of different names, got {twice[0]!r} twice")
     return names
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an engine says, without the row it quotes and the advice it has for programmers."""
+    text = re.sub(
+        r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
+    )
+    file = re.search(r"^ *file ?= ?(.*)$", text, flags=re.MULTILINE)
+    if file and "not utf-8" in text:
+        with open(file[1], encoding="utf-8-sig", errors=BYTES) as lines:
+            return encoding_fault(Path(file[1]), lines)
+    words = re.split(r"\n\s*(?:Possible |JVM stacktrace|at )", text)[0].split()
+    return " ".join([*([f"{file[1]}:"] if file else []), *words])[:500] or type(error).__name__

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from algorithms.release.folder import write_rows
+from algorithms.release.engine import write_rows
 
 __all__ = ["Frame"]
 

@@ -13,28 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from algorithms.hierarchy import Hierarchy
+from algorithms.release import reading
 from algorithms.release.duck import GIVEN, DuckDB, check_renamed, open_source
-from algorithms.release.expressions import (
-    GROUPS,
-    LARGEST,
-    TEXTS,
-    Count,
-    Rule,
-    check_areas,
-    check_rules,
-    coded,
-    cut,
-    group_rows,
-    leveled,
-    placed,
-)
-from algorithms.release.reading import tell, tell_reading, tell_sums
+from algorithms.release.engine import tell
 from algorithms.release.recoding import Recoded, in_sql
 from algorithms.release.spilled import LEAVES, Spilled, pieces
 from algorithms.schema import Schema
 
 __all__ = [
-    "LARGEST",
     "LARGEST_HISTOGRAM",
     "LARGEST_RECORDS",
     "MEMORY",
@@ -60,7 +46,6 @@ MEMORY = "4GB"
 """Of DuckDB while it reads, by default: what takes more is on disk meanwhile, and slower."""
 
 PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
-RULE = f"{PERSONS} must be in areas of {LIST}"
 RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
 
 Leaf = tuple[str, ...]  # codes, the outermost first
@@ -71,7 +56,7 @@ def read_histogram(
     schema: Schema,
     areas: Sequence[str],
     *,
-    count: str | Count | None = None,
+    count: str | reading.Count | None = None,
     places: Any = None,
     memory: str = MEMORY,
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
@@ -88,25 +73,14 @@ def read_histogram(
     Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
     no promise covers which areas there are.
     """
-    listed = _listed(places, areas, schema, memory, LARGEST_HISTOGRAM)
-    with _counting(PERSONS, source, schema, areas, count, memory, LARGEST_HISTOGRAM, listed) as (leaves, counts_of):
+    with _counting(PERSONS, source, schema, areas, LARGEST_HISTOGRAM, count, places, memory) as (leaves, counts_of):
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), counts_of(slice(0, len(leaves)))
 
 
-def store_histogram(
-    spilled: Spilled,
-    source: Any,
-    schema: Schema,
-    areas: Sequence[str],
-    *,
-    count: str | None = None,
-    places: Any = None,
-    memory: str = MEMORY,
-) -> Hierarchy:
+def store_histogram(spilled: Spilled, source: Any, schema: Schema, areas: Sequence[str], **options: Any) -> Hierarchy:
     """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
     check_histogram(1, schema)
-    listed = _listed(places, areas, schema, memory, LARGEST_STORED)
-    with _counting(PERSONS, source, schema, areas, count, memory, LARGEST_STORED, listed) as (leaves, counts_of):
+    with _counting(PERSONS, source, schema, areas, LARGEST_STORED, **options) as (leaves, counts_of):
         for piece in pieces(len(leaves), schema.cells):
             spilled.append(LEAVES, counts_of(piece))
     return Hierarchy.from_codes(*zip(*leaves, strict=True))
@@ -131,12 +105,12 @@ def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hie
     known = {tuple(tree.codes(node)): place for place, node in enumerate(tree.leaves.tolist())}
     rule = "facilities must be in areas of the data, or of a list of areas (--geo), which has those without persons too"
     listed = sorted(known)
-    with _counting("facilities", source, kinds, areas, "count", MEMORY, LARGEST_HISTOGRAM, listed, rule) as (
+    with _counting("facilities", source, kinds, areas, LARGEST_HISTOGRAM, "count", listed=listed, rule=rule) as (
         _,
-        counts_of,
+        units_of,
     ):
         units = np.empty((len(listed), kinds.cells), np.int64)
-        units[[known[leaf] for leaf in listed]] = counts_of(slice(0, len(listed)))
+        units[[known[leaf] for leaf in listed]] = units_of(slice(0, len(listed)))
     return units
 
 
@@ -159,17 +133,17 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
         ]
         selected = ", ".join(f"p{j}::{SMALLEST[widest.itemsize]} as p{j}, {odd[j]} as x{j}" for j in range(number))
         database.keep(
-            GROUPS,
+            reading.GROUPS,
             f"select {selected}, 1::utinyint as n, 1::utinyint as size "
-            f"from (select *, {', '.join(placed(schema))} from {TEXTS} limit {most + 1})",
+            f"from (select *, {', '.join(reading.placed(schema))} from {reading.TEXTS} limit {most + 1})",
         )
-        check_number(GROUPS)
-        check_rules(what, database, leveled(schema))
-        frame = database.fetch(f"select {', '.join(f'p{j}' for j in range(number))} from {GROUPS}")
+        check_number(reading.GROUPS)
+        reading.check_rules(what, database, reading.leveled(schema))
+        frame = database.fetch(f"select {', '.join(f'p{j}' for j in range(number))} from {reading.GROUPS}")
         if not len(frame):
             raise ValueError(f"{what} must have one row at least, got none")
         if what == PERSONS:
-            tell_reading(database, source, schema)
+            reading.tell_reading(database, source, schema)
     return np.stack([frame[name].astype(widest) for name in frame.columns], axis=1)
 
 
@@ -182,20 +156,16 @@ def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
     return f", where {reprlib.repr(' / '.join(near))} is known: one file lost zeros, so save its codes as text"
 
 
-def _listed(source: Any, areas: Sequence[str], schema: Schema, memory: str, most: int) -> list[Leaf] | None:
-    """Return the codes of the areas of a list, if there is one, in their order; what is public is checked."""
-    check_histogram(1, schema, most)
-    if source is None:
-        return None
+def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
+    """Return the codes of the areas of a list, in their order."""
     with _read(LIST, source, memory, areas) as database:
-        database.keep(GROUPS, f"select *, count(*) as size from {TEXTS} group by all")
-        check_areas(LIST, database, areas)
+        database.keep(reading.GROUPS, f"select *, count(*) as size from {reading.TEXTS} group by all")
+        reading.check_areas(LIST, database, areas)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
-        once = Rule("an area must have one row", "size > 1", f"concat_ws(' / ', {codes})")
-        check_rules(LIST, database, [*coded(areas, listed=True), once])
-        if not (leaves := list(database.fetch(f"select {codes} from {GROUPS} order by all").rows())):
+        once = reading.Rule("an area must have one row", "size > 1", f"concat_ws(' / ', {codes})")
+        reading.check_rules(LIST, database, [*reading.coded(areas, listed=True), once])
+        if not (leaves := list(database.fetch(f"select {codes} from {reading.GROUPS} order by all").rows())):
             raise ValueError(f"{LIST} must have one row at least, got none")
-    check_histogram(len(leaves), schema, most)
     return leaves
 
 
@@ -205,25 +175,34 @@ def _counting(
     source: Any,
     schema: Schema,
     areas: Sequence[str],
-    count: str | Count | None,
-    memory: str,
     most: int,
-    listed: Sequence[Leaf] | None,
-    rule: str = RULE,
+    count: str | reading.Count | None = None,
+    places: Any = None,
+    memory: str = MEMORY,
+    *,
+    listed: Sequence[Leaf] | None = None,
+    rule: str = f"{PERSONS} must be in areas of {LIST}",
 ) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
-    """Lend the codes of the leaves, and what counts some by cell; a leaf that is not `listed` breaks the `rule`."""
-    number = count if isinstance(count, Count) else Count.whole(count)
+    """Lend the codes of the leaves, and what counts some by cell, at most so many counts in all.
+
+    A leaf that is not `listed`, or not in the list of `places`, which is checked first, breaks the `rule`.
+    """
+    check_histogram(1, schema, most)
+    if places is not None:
+        listed = _listed(places, areas, memory)
+        check_histogram(len(listed), schema, most)
+    number = count if isinstance(count, reading.Count) else reading.Count.whole(count)
     with _read(what, source, memory, areas, schema, number.name) as database:
-        group_rows(what, database, coded(areas, listed=listed is not None), schema, number)
-        check_histogram(check_areas(what, database, areas), schema, most)
+        reading.group_rows(what, database, reading.coded(areas, listed=listed is not None), schema, number)
+        check_histogram(reading.check_areas(what, database, areas), schema, most)
         if what == PERSONS:
             kind = "the number of persons" if number.parts == 1 else "the weight of a person"
             each = "each row as one person" if number.name is None else f"{number.name} as {kind}"
             tell(f"{', '.join(areas)} read as areas, {each}")
-            tell_reading(database, source, schema)
-            tell_sums(database, areas, schema)
+            reading.tell_reading(database, source, schema)
+            reading.tell_sums(database, areas, schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
-        found = list(database.fetch(f"select distinct {codes} from {GROUPS} order by all").rows())
+        found = list(database.fetch(f"select distinct {codes} from {reading.GROUPS} order by all").rows())
         leaves = found if listed is None else listed
         place = {leaf: number for number, leaf in enumerate(leaves)}
         if unknown := [leaf for leaf in found if leaf not in place]:
@@ -231,7 +210,9 @@ def _counting(
             raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], leaves)}")
         known = np.array([place[leaf] for leaf in found])
         levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
-        ranked = f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {GROUPS}"
+        ranked = (
+            f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {reading.GROUPS}"
+        )
         database.keep(RANKED, f"{ranked} order by leaf")
 
         def counts_of(piece: slice) -> NDArray[np.int64]:
@@ -254,7 +235,7 @@ def _read(
     schema: Schema | None = None,
     count: str | None = None,
 ) -> Iterator[DuckDB]:
-    """Open a source, and name its columns of areas, attributes and numbers as `TEXTS` does."""
+    """Open a source, and name its columns of areas, attributes and numbers as `reading.TEXTS` does."""
     if isinstance(areas, str) or (areas is not None and not areas):
         raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
     attributes, edges = ((), ()) if schema is None else (schema.attributes, schema.edges)
@@ -277,6 +258,7 @@ def _read(
             if types[column] not in ("text", "whole", "real")[: 2 if short[0] == "a" else 3]:
                 got = "real numbers" if types[column] == "real" else types[column]
                 raise ValueError(f"{name} must hold {kinds}, got {got}")
-            texts.append(f"{cut(f'{in_sql(column)}::varchar')} as {short}")
-        database.view(TEXTS, f"select {', '.join(texts)} from {GIVEN}")
+            text, most = f"{in_sql(column)}::varchar", reading.LONGEST_TEXT  # one letter more shows what is too long
+            texts.append(f"nullif(if(strlen({text}) > {most}, left({text}, {most + 1}), {text}), '') as {short}")
+        database.view(reading.TEXTS, f"select {', '.join(texts)} from {GIVEN}")
         yield database

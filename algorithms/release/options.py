@@ -1,20 +1,26 @@
-"""The command ``plaudit release``: options that systems share, and what is done and told of every release."""
+"""What commands of systems share: options of releases, what is told of each, and audits of the same persons."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
-from algorithms.noise import DiscreteGaussian, Rng
-from algorithms.release.engine import Published
-from algorithms.release.folder import RECORD, check_folder
+from algorithms.hierarchy import Hierarchy
+from algorithms.noise import DiscreteGaussian
+from algorithms.release.engine import RECORD, Published, check_folder
+from algorithms.release.intake import read_histogram
+from algorithms.release.recoding import recoded
+from algorithms.schema import Schema, read_specification
 from audit.io.terminal import at_work
+from audit.neighbors import NeighborPair
 
 __all__ = [
     "Areas",
@@ -27,11 +33,16 @@ __all__ = [
     "Open",
     "Recode",
     "Spec",
-    "Xlsx",
     "assigned",
+    "cell_name",
     "columns_of",
+    "counted",
+    "on_persons",
+    "pairs_of",
     "releasing",
 ]
+
+Counts = NDArray[np.int64]
 
 Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")]
 Areas = Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")]
@@ -50,9 +61,6 @@ Memory = Annotated[
     str, typer.Option(help="Limit of memory for reading, such as 16GB. Larger data go to disk, which is slower.")
 ]
 Html = Annotated[Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")]
-Xlsx = Annotated[
-    Path | None, typer.Option(help="File for the explorer's workbook of formulas, instead of printed tables.")
-]
 Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for the release: a new or an empty one.")]
 Seed = Annotated[
@@ -72,7 +80,9 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
     def run(*, out: Path | None = None, seed: int | None = None, **options: Any) -> int:
         target = None if out is None else check_folder(out)
         try:
-            make = prepare(_noise_of(seed), **options)
+            if seed is not None and seed < 0:
+                raise ValueError(f"seed must be 0 or more, got {seed}")
+            make = prepare("secure" if seed is None else np.random.default_rng(seed), **options)
             if make is None:
                 return 0
             if out is None:
@@ -102,12 +112,6 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
     return run
 
 
-def _noise_of(seed: int | None) -> Rng:
-    if seed is not None and seed < 0:
-        raise ValueError(f"seed must be 0 or more, got {seed}")
-    return "secure" if seed is None else np.random.default_rng(seed)
-
-
 def columns_of(areas: str) -> list[str]:
     """Split names of columns at their commas."""
     columns = [name.strip() for name in areas.split(",")]
@@ -123,3 +127,55 @@ def assigned(option: str, text: str, example: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         raise ValueError(f"{option} is written as {example}, got {text!r}") from None
+
+
+def counted(
+    data: str, schema: Schema, areas: str, geo: str | None, count: str | None, recode: str | None = None
+) -> tuple[Hierarchy, Counts]:
+    """Count persons by the areas of a public list, or those that the data name, and by the cells of a schema."""
+    columns = columns_of(areas)
+    persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
+    return read_histogram(persons, schema, columns, count=count, places=geo)
+
+
+def on_persons(
+    describe: Callable[[Hierarchy, Schema, list[str]], Any],
+    data: str,
+    *,
+    areas: str,
+    spec: str,
+    geo: str | None = None,
+    count: str | None = None,
+    recode: str | None = None,
+) -> Any:
+    """Return the system that `describe` makes of tree, schema and columns of areas, on persons of the user's own."""
+    schema = read_specification(Path(spec))
+    tree, histogram = counted(data, schema, areas, geo, count, recode)
+    described = describe(tree, schema, columns_of(areas))
+    return replace(described, pairs=pairs_of(histogram), cell_name=partial(cell_name, tree, schema))
+
+
+def cell_name(tree: Hierarchy, schema: Schema, leaf: int, cell: int) -> str:
+    """Return a cell of a histogram, shape (leaves, cells), in words: its levels and its area."""
+    places = zip(schema.attributes.values(), np.unravel_index(cell, schema.shape), strict=True)
+    return f"{', '.join(levels[int(place)] for levels, place in places)} in {tree.label(leaf)}"
+
+
+def pairs_of(histogram: Counts, kept: Sequence[Counts] = ()) -> dict[str, Callable[[], NeighborPair]]:
+    """Return pairs of a histogram, shape (leaves, cells), as far as there are such cells.
+
+    One person is added to the fullest cell of all, to an empty cell of its area, or moved from the one to the emptiest
+    other cell of that area: totals of areas stay, which may be invariant. Where groups of cells are `kept`, that is
+    their totals in every area, nobody is added, and the other cell is of the same groups.
+    """
+    leaf, full = (int(place) for place in np.unravel_index(histogram.argmax(), histogram.shape))
+    order = [int(cell) for cell in np.argsort(histogram[leaf], kind="stable") if cell != full]
+    pairs: dict[str, Callable[[], NeighborPair]] = {}
+    if not kept:
+        pairs["added"] = lambda: NeighborPair.add_people(histogram, (leaf, full))
+        if order and histogram[leaf, order[0]] == 0:
+            pairs["alone"] = lambda: NeighborPair.add_people(histogram, (leaf, order[0]))
+    order = [cell for cell in order if all(groups[cell] == groups[full] for groups in kept)]
+    if order and histogram[leaf, full] > 0:
+        pairs["replaced"] = lambda: NeighborPair.move_people(histogram, (leaf, full), (leaf, order[0]))
+    return pairs

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from algorithms.extras import check_extra, needing
-from algorithms.release.duck import DuckDB
-from algorithms.release.folder import FORMATS, in_one_line
+from algorithms.release.duck import FORMATS, DuckDB, in_one_line
 from algorithms.release.frames import Frame
 from algorithms.release.recoding import Recoded
 

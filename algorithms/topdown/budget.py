@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
-from algorithms.release.shares import Share, exact_share, exact_shares
+from algorithms.release.ledger import Share, exact_share, exact_shares
 from audit.claims import ZCDP, PureDP, Relation, check_relation
 
 __all__ = ["Budget", "Claim", "Law"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.release.intake import LARGEST
-from algorithms.release.shares import exact_share
+from algorithms.release.ledger import exact_share
+from algorithms.release.reading import LARGEST
 from algorithms.schema import Query, Schema
 from algorithms.topdown.budget import Budget, Law
 from algorithms.topdown.estimation.constraints import Bounds, Constraint, Invariant, tightened

@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.release.shares import exact_shares
+from algorithms.release.ledger import exact_shares
 from algorithms.schema import DETAILED, Grouping, Schema, read_named, read_specification
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation.constraints import Bounds, Invariant, facility_bounds, structural_zeros

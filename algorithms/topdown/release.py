@@ -17,25 +17,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import tee
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms.noise import Rng
-from algorithms.release.columns import (
-    COUNT,
-    TableColumn,
-    TableFile,
-    area_codes,
-    attribute_columns,
-    cell_rows,
-    check_distinct,
-    code_columns,
-    person_rows,
-)
-from algorithms.release.engine import Published, described, level_names, margins, publishing, tell_rare
+from algorithms.release import engine
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
 from algorithms.topdown.estimate import Outcome, estimated
@@ -65,17 +53,17 @@ def release(
     areas: Sequence[str] | None = None,
     preset: str = "",
     listed: bool = False,
-    reading: Mapping[str, Any] = MappingProxyType({}),
-) -> Published:
+    reading: Mapping[str, Any] | None = None,
+) -> engine.Published:
     """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
 
     The same seed gives the same tables as `TopDown.measure` and `TopDown.estimate`, which hold all of them in memory.
     `areas` names the levels below the root, `listed` says that they are from a public list, and `preset` is the name of
     the settings, or of their file. Drawn are `StoredTables`.
     """
-    names = level_names(areas, topdown.tree)
+    names = engine.level_names(areas, topdown.tree)
     _check_names(topdown, names)
-    with publishing(out, rng) as publish, Spilled() as own:
+    with engine.publishing(out, rng) as publish, Spilled() as own:
         spilled = store(topdown, histogram, own)
         known, levels = stored(topdown, spilled, rng)
         levels, measured = tee(levels)
@@ -87,10 +75,10 @@ def release(
                     f"a release must have at most {LARGEST_RELEASE:,} records, got {tables.people:,}; where the noise "
                     "made them, take a larger budget, or hold the total as an invariant"
                 )
-        tell_rare(margins(topdown.schema, whole_table(topdown, spilled), tables.root), "in the tables")
+        engine.tell_rare(engine.margins(topdown.schema, whole_table(topdown, spilled), tables.root), "in the tables")
         settings = f"Settings {preset}: {PRESETS[preset].about}." if preset in PRESETS else ""
         return publish(
-            Published(
+            engine.Published(
                 claim=topdown.claim,
                 files=_files(topdown, names, measured, tables),
                 ledger=Ledger(topdown, listed=listed, settings=settings),
@@ -119,7 +107,7 @@ def _about(plan: TopDown, areas: Sequence[str], preset: str, outcome: Outcome, *
         "preset": preset,
         "invariants": [str(invariant) for invariant in plan.invariants],
         "bounds": [str(bounds) for bounds in plan.bounds],
-        **described(plan.tree, ("root", *areas), plan.schema, listed=listed),
+        **engine.described(plan.tree, ("root", *areas), plan.schema, listed=listed),
         "solver": plan.solver,
         "routes": outcome.routes,
         "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
@@ -129,7 +117,7 @@ def _about(plan: TopDown, areas: Sequence[str], preset: str, outcome: Outcome, *
 
 def _files(
     plan: Plan, names: Sequence[str], measured: Iterable[Mapping[Key, Measured]], tables: StoredTables
-) -> dict[str, TableFile]:
+) -> dict[str, engine.TableFile]:
     """Return measurements, invariants, the tables, and a person a row."""
     schema, invariants = plan.schema, plan.invariants
     held = max((one.level for one in invariants), default=0)  # by exact totals
@@ -137,13 +125,16 @@ def _files(
     parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
     sums = "; sums are exact where invariants.csv has them" if invariants else ""
     codes = [f"{depth} = {name}" for depth, name in enumerate(("root", *names))]
-    level = TableColumn("LEVEL", "level of the area", codes=codes)
-    areas = code_columns(names, more="; empty for areas of the levels above")
-    query, group = TableColumn("QUERY", "what was measured"), TableColumn("GROUP", "group of the query's partition")
-    variance = TableColumn("VARIANCE", "variance of the noise", "records squared")
-    invariant = TableColumn("INVARIANT", "what is published exactly")
-    known = TableColumn("GROUP", "group of the query's partition, or of areas of the level")
-    exact = TableColumn("COUNT", "number of records", "records")
+    level = engine.TableColumn("LEVEL", "level of the area", codes=codes)
+    areas = engine.code_columns(names, more="; empty for areas of the levels above")
+    query, group = (
+        engine.TableColumn("QUERY", "what was measured"),
+        engine.TableColumn("GROUP", "group of the query's partition"),
+    )
+    variance = engine.TableColumn("VARIANCE", "variance of the noise", "records squared")
+    invariant = engine.TableColumn("INVARIANT", "what is published exactly")
+    known = engine.TableColumn("GROUP", "group of the query's partition, or of areas of the level")
+    exact = engine.TableColumn("COUNT", "number of records", "records")
     answers = (
         (*key, count)
         for name, keys in _invariants(plan)
@@ -153,26 +144,26 @@ def _files(
     counts = (
         (depth, *words, people)
         for depth, nodes, part in tables.parts(checked=True)
-        for words, people in cell_rows(plan.tree, schema, range(nodes.start, nodes.stop), part)
+        for words, people in engine.cell_rows(plan.tree, schema, range(nodes.start, nodes.stop), part)
     )
     persons = (row for _, nodes, part in tables.parts() for row in _leaf_rows(plan, nodes, part))
     people = [
-        *code_columns(names, noisy=True, exact=names[:held]),
-        *attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
+        *engine.code_columns(names, noisy=True, exact=names[:held]),
+        *engine.attribute_columns(schema, noisy=True, exact=list(map(str.strip, parted))),
     ]
-    fitted = replace(COUNT, meaning=COUNT.meaning + sums)
+    fitted = replace(engine.COUNT, meaning=engine.COUNT.meaning + sums)
     return {
-        "noisy_measurements.csv": TableFile([level, *areas, query, group, COUNT, variance], noisy),
-        "invariants.csv": TableFile([invariant, level, *areas, known, exact], answers),
-        "tables.csv": TableFile([level, *areas, *attribute_columns(schema), fitted], counts),
-        "microdata.csv": TableFile(people, persons),
+        "noisy_measurements.csv": engine.TableFile([level, *areas, query, group, engine.COUNT, variance], noisy),
+        "invariants.csv": engine.TableFile([invariant, level, *areas, known, exact], answers),
+        "tables.csv": engine.TableFile([level, *areas, *engine.attribute_columns(schema), fitted], counts),
+        "microdata.csv": engine.TableFile(people, persons),
     }
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
     """Refuse a file with two columns of one name, and areas with the same codes."""
-    check_distinct((*areas, "LEVEL", "INVARIANT", "QUERY", "GROUP", "COUNT", "VARIANCE"))
-    check_distinct(("LEVEL", *areas, *plan.schema.attributes, "COUNT"))
+    engine.check_distinct((*areas, "LEVEL", "INVARIANT", "QUERY", "GROUP", "COUNT", "VARIANCE"))
+    engine.check_distinct(("LEVEL", *areas, *plan.schema.attributes, "COUNT"))
     tree, names = plan.tree, set[str]()
     for node in range(1, tree.n_nodes):
         if tree.parent[node] != tree.parent[node - 1]:
@@ -192,7 +183,7 @@ def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterat
             variances = measured.variance[piece].tolist()
             for area, (variance, answers) in enumerate(zip(variances, measured.of(piece).tolist(), strict=True)):
                 if math.isfinite(variance):
-                    codes = area_codes(plan.tree, first + piece.start + area)
+                    codes = engine.area_codes(plan.tree, first + piece.start + area)
                     for label, count in zip(query.labels, answers, strict=True):
                         yield level, *codes, query.name, label, count, variance
 
@@ -200,7 +191,7 @@ def _noisy_rows(plan: Plan, level: int, noisy: Mapping[Key, Measured]) -> Iterat
 def _leaf_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[Row]:
     tree, found = plan.tree, np.arange(nodes.start, nodes.stop)
     leaves = tree.starts[found] == tree.starts[found + 1]
-    return person_rows(tree, plan.schema, found[leaves].tolist(), tables[leaves])
+    return engine.person_rows(tree, plan.schema, found[leaves].tolist(), tables[leaves])
 
 
 def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
@@ -208,4 +199,7 @@ def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
     for invariant in plan.invariants:
         name, level = str(invariant), str(invariant.level)
         areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
-        yield name, [(name, level, *area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels]
+        yield (
+            name,
+            [(name, level, *engine.area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels],
+        )

@@ -20,7 +20,6 @@ from algorithms.registry import RUNS, System, register
 from algorithms.release import options as given
 from algorithms.release.engine import Published
 from algorithms.release.intake import read_facilities, store_histogram
-from algorithms.release.own import cell_name, counted, pairs_of
 from algorithms.release.reading import reading_of
 from algorithms.release.recoding import recoded
 from algorithms.release.spilled import Spilled
@@ -87,8 +86,8 @@ def _own(
     """Describe TopDown with settings of a name, or of a file, on persons of the user's own."""
     settings = settings_of(name or USUAL * (spec is None), spec)
     levels = settings.levels_of(given.columns_of(areas))
-    tree, histogram = counted(data, settings.schema, areas, geo, count, recode)
-    pairs = pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
+    tree, histogram = given.counted(data, settings.schema, areas, geo, count, recode)
+    pairs = given.pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
     if not pairs:
         raise ValueError(f"a person must be able to have another cell within the invariants of {settings.name}")
     together = settings.solver == "batched" and not (settings.invariants or settings.rounding)  # not area by area
@@ -96,7 +95,7 @@ def _own(
         SYSTEMS[USUAL],
         build=partial(_topdown, settings, tree, levels),
         pairs={key: pairs[key] for key in ("replaced", "added") if key in pairs},
-        cell_name=partial(cell_name, tree, settings.schema),
+        cell_name=partial(given.cell_name, tree, settings.schema),
         runs=RUNS if together else FEW.get(settings.name, max(FEW.values())),
     )
 
@@ -253,7 +252,7 @@ def _system(name: str) -> System:
         "Presets have the Bureau's settings, not its solver or its optimized areas.",
         build=partial(_topdown, name, TREE, None),
         pairs=pairs,
-        cell_name=partial(cell_name, TREE, PRESETS[name].schema),
+        cell_name=partial(given.cell_name, TREE, PRESETS[name].schema),
         stages=("measurements", "estimate", "rounded", "microdata"),
         runs=FEW.get(name, RUNS),
         own=partial(_own, name),

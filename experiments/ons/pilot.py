@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from algorithms.ons.deaths import Deaths, brazil_deaths, synthetic_deaths
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law
-from algorithms.ons.release import default_levels
+from algorithms.ons.system import default_levels
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
 from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
 from algorithms.ons.utility import utility
-from algorithms.release.shares import Share
+from algorithms.release.ledger import Share
 from audit.results.plots import BLACK
 from experiments.drawing import foot, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between

@@ -15,7 +15,7 @@ from algorithms.ons.deaths import Deaths, synthetic_deaths
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Domain, Table
 from algorithms.ons.top_down import OnsTopDown
-from algorithms.release.shares import Share
+from algorithms.release.ledger import Share
 from audit.results.plots import GRAY
 from experiments.audits import repeat, run_all
 from experiments.drawing import foot, name_rows, own_keys, page, styles

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from algorithms.bottom_up import BottomUp
-from algorithms.bottom_up.release import release
+from algorithms.bottom_up.system import release
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from audit.report.formats import FORMS

@@ -17,7 +17,7 @@ import pytest
 from matplotlib import cbook
 
 from algorithms.bottom_up import BottomUp
-from algorithms.bottom_up.release import release
+from algorithms.bottom_up.system import release
 from algorithms.release.intake import read_histogram
 from algorithms.schema import Schema
 from audit.io.text import from_cell, printable, shown

@@ -24,8 +24,9 @@ from algorithms.phsafe.tables import sql_in
 from algorithms.phsafe.tabulation.intake import Types, each_part, name_unused, recoded_frames
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, Rule, check_report, domains, merged, tally
 from algorithms.release.duck import DuckDB
+from algorithms.release.engine import tell
 from algorithms.release.frames import Frame
-from algorithms.release.reading import in_words, tell
+from algorithms.release.reading import in_words
 from algorithms.release.recoding import Recoded
 from algorithms.release.spark import Engine, opened
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from algorithms.phsafe.schema import RECODED, Codes, Digits, Domain, Whole
 from algorithms.release.duck import DuckDB, check_columns, check_renamed
-from algorithms.release.reading import tell
+from algorithms.release.engine import tell
 from algorithms.release.recoding import Recoded
 from algorithms.release.spark import Engine, Spark
 from algorithms.schema import read_named

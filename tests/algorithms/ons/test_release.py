@@ -9,8 +9,8 @@ import pytest
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
-from algorithms.ons import release as module
-from algorithms.ons.release import default_levels, release
+from algorithms.ons import system as module
+from algorithms.ons.system import default_levels, release
 from algorithms.ons.tables import Domain, Table
 from algorithms.schema import Grouping, Schema
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification

@@ -21,7 +21,7 @@ from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.tables import PUBLISHED, QUERIES
 from algorithms.phsafe.tabulation.tabulate import Tabulation, tabulation
-from algorithms.release.folder import whole_folder
+from algorithms.release.engine import whole_folder
 from algorithms.release.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.golden.phsafe import settings as config

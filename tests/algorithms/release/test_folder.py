@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from algorithms.release.engine import publishing
-from algorithms.release.folder import check_folder, write_rows
+from algorithms.release.engine import check_folder, publishing, write_rows
 from audit.io.text import from_cell
 from tests.helpers import refused
 

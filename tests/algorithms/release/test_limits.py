@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from algorithms.release import duck, expressions, intake
+from algorithms.release import duck, intake, reading
 from algorithms.release.frames import Frame
 from algorithms.release.intake import read_histogram, read_records, store_histogram
 from algorithms.release.spilled import Spilled
@@ -50,20 +50,20 @@ def test_records_are_as_many_as_fit(given, monkeypatch):
 
 def test_areas_are_as_many_as_fit(given, monkeypatch):
     source = given(sex=["f", "m", "m", "f"], area=["1", "2", "3", "1"])
-    monkeypatch.setattr(expressions, "MOST_AREAS", 3)
+    monkeypatch.setattr(reading, "MOST_AREAS", 3)
     assert read_histogram(source, SCHEMA, ["area"])[1].tolist() == [[2, 0], [0, 1], [0, 1]]
-    monkeypatch.setattr(expressions, "MOST_AREAS", 2)
+    monkeypatch.setattr(reading, "MOST_AREAS", 2)
     refuses(ValueError, "data must name at most 2 areas, got 3", read_histogram, source, SCHEMA, ["area"])
     places = Frame({"area": ["1", "2", "3"]})
     with pytest.raises(ValueError, match=r"^the list of areas must name at most 2 areas, got 3$"):
         read_histogram(source, SCHEMA, ["area"], places=places)
-    monkeypatch.setattr(expressions, "MOST_AREAS", 3)
+    monkeypatch.setattr(reading, "MOST_AREAS", 3)
     monkeypatch.setattr(intake, "LARGEST_HISTOGRAM", 5)
     with pytest.raises(ValueError, match=r"^a histogram must have at most 5 counts, areas x cells, got 3 x 2$"):
         read_histogram(source, SCHEMA, ["area"])
     with Spilled() as store:
         assert store_histogram(store, source, SCHEMA, ["area"]).n_leaves == 3  # on disk more of them fit
-        monkeypatch.setattr(expressions, "MOST_AREAS", 4)
+        monkeypatch.setattr(reading, "MOST_AREAS", 4)
         monkeypatch.setattr(intake, "LARGEST_STORED", 6)
         more, listed = "a histogram must have at most 6 counts, areas x cells, got 4 x 2", Frame({"area": list("1234")})
         refuses(ValueError, more, store_histogram, store, source, SCHEMA, ["area"], places=listed)

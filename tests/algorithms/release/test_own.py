@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algorithms.release.own import pairs_of
+from algorithms.release.options import pairs_of
 
 
 def test_pairs_are_in_the_fullest_area():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.release import engine, folder
+from algorithms.release import engine
 from algorithms.topdown.presets import PRESETS
 from audit.io.temporary import SPILLED, STAGED, _machine, temporary_folder
 from tests.golden.phsafe import CONFIG, PATHS
@@ -20,7 +20,7 @@ from tests.helpers import beside_reading, contents, plaudit, refused_by, rows_of
 
 DONE, USAGE, INTERRUPTED, UNREAD = 0, 2, 130, 141
 PUBLISHED = "out holds a whole release, and its budget is spent"
-SYSTEM_LINES = str(Path(folder.__file__).parents[1])
+SYSTEM_LINES = str(Path(engine.__file__).parents[1])
 ADULTS = PRESETS["micro"].schema.attributes["age"]
 SYSTEMS = {
     "phsafe": "--persons persons.csv --units units.csv --geo geo.csv --config config.json --published",
@@ -103,7 +103,7 @@ def test_a_release_that_is_interrupted_leaves_nothing(release, files, system, mo
         raise KeyboardInterrupt
 
     before = contents(files)
-    monkeypatch.setattr(engine, "write_texts", interrupted)
+    monkeypatch.setattr(engine, "shown", interrupted)
     code, out, err = release(system)
     assert (code, out) == (INTERRUPTED, "")
     assert err.splitlines()[-1] == "plaudit: interrupted; nothing was written"

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from algorithms.release.shares import exact_share
+from algorithms.release.ledger import exact_share
 
 
 @pytest.mark.parametrize(

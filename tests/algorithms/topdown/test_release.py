@@ -209,7 +209,7 @@ def test_columns_of_people_are_exact_as_far_as_invariants_go():
 def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     # Distinct counts near a million; noise deviates by 50,000 and more, so that of about 90 numbers that are published
     # none is one of the 54 true ones by chance, with probability 0.9 (the seed is fixed).
-    monkeypatch.setattr(MODULE, "person_rows", lambda *_: ())
+    monkeypatch.setattr(MODULE.engine, "person_rows", lambda *_: ())
     histogram = np.random.default_rng(3).permutation(np.arange(500_000, 2_000_000, 50_001)).reshape(5, 6)
     topdown = plan(PureDP(2e-4, "replace_one"))
     release(topdown, histogram, out=tmp_path / "out", rng=rng(4))
