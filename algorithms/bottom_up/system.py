@@ -46,19 +46,18 @@ def _files(
     mechanism: Mechanism, tree: Hierarchy, schema: Schema, areas: Sequence[str], cells: NDArray[Any]
 ) -> dict[str, engine.TableFile]:
     """Return areas down to the level, and the same columns at every level."""
-    weighted = isinstance(mechanism, WeightedBottomUp)
-    count = (
-        replace(engine.COUNT, meaning="weighted number of people, with noise", unit="people")
-        if weighted
-        else engine.COUNT
-    )
+    count = engine.COUNT
+    if isinstance(mechanism, WeightedBottomUp):
+        count = replace(count, meaning="weighted number of people, with noise", unit="people")
     attributes = engine.attribute_columns(schema, more="; empty where all levels are added up")
     kept = replace(count, meaning=f"{count.meaning}; of all levels of all attributes, as published before")
     totals, margins = mechanism.published, mechanism.of_counts.margins(cells)
 
     def rows(level: int) -> Iterator[Sequence[Any]]:
         for query, table in margins.items():
-            yield from engine.count_rows(tree, level, _groups(schema, query), table[tree.level(level)])
+            names = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
+            groups = product(*(words if name in names else ("",) for name, words in schema.attributes.items()))
+            yield from engine.count_rows(tree, level, list(groups), table[tree.level(level)])
 
     files = {}
     for level in range(tree.depth + 1):
@@ -129,12 +128,6 @@ def check_size(areas: int, schema: Schema) -> None:
         raise ValueError(f"a release must have at most {LARGEST_RELEASE:,} rows, got {rows:,} or more")
 
 
-def check_noise(mechanism: Mechanism, rng: Rng) -> None:
-    """Refuse noise that a secure release must not have."""
-    if isinstance(rng, str) and mechanism.noise != "exact":
-        raise ValueError(f'a secure release needs noise="exact", got {mechanism.noise!r}: its noise ends')
-
-
 def release(
     mechanism: Mechanism,
     counts: ArrayLike,
@@ -156,7 +149,7 @@ def release(
     names = engine.level_names(areas, tree)
     check_size(tree.n_nodes, schema)
     engine.check_distinct((*names, *schema.attributes, "COUNT"))
-    check_noise(mechanism, rng)
+    engine.check_secure(rng, "noise", mechanism.noise, "exact")  # other noise ends
     exact = of_counts.counts(counts)
     if totals is not None:
         check_totals(totals, tree, exact)
@@ -168,33 +161,24 @@ def release(
             engine.tell_rare(engine.margins(schema, exact.sum(axis=0), cells.sum(axis=0)), "in the tables")
         rows = tree.n_nodes * math.prod(side + 1 for side in schema.shape)
         relative = {} if totals is None else {"relative_to": "published totals"}
-        return publish(
-            engine.Published(
-                claim=mechanism.claim,
-                files=_files(mechanism, tree, schema, names, cells),
-                ledger=_ledger(mechanism, tree, schema, names, listed=listed),
-                summary=f"\n{rows:,} rows in {tree.depth + 1} levels",
-                about={
-                    "promise": mechanism.claim.to_dict() | relative,
-                    "sampler": mechanism.noise,
-                    "sensitivity": mechanism.sensitivity,
-                    "noise_epsilon": of_counts.law.epsilon,
-                    "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
-                    "published_totals": None
-                    if totals is None
-                    else {"level": totals.level, "tolerance": totals.tolerance},
-                    **engine.described(tree, ("root", *names), schema, listed=listed),
-                },
-                reading=reading,
-                drawn=cells,
-            )
+        made = engine.Published(
+            claim=mechanism.claim,
+            files=_files(mechanism, tree, schema, names, cells),
+            ledger=_ledger(mechanism, tree, schema, names, listed=listed),
+            summary=f"\n{rows:,} rows in {tree.depth + 1} levels",
+            about={
+                "promise": mechanism.claim.to_dict() | relative,
+                "sampler": mechanism.noise,
+                "sensitivity": mechanism.sensitivity,
+                "noise_epsilon": of_counts.law.epsilon,
+                "largest_weight": None if isinstance(mechanism, BottomUp) else float(mechanism.largest_weight),
+                "published_totals": totals and {"level": totals.level, "tolerance": totals.tolerance},
+                **engine.described(tree, ("root", *names), schema, listed=listed),
+            },
+            reading=reading,
+            drawn=cells,
         )
-
-
-def _groups(schema: Schema, query: str) -> list[tuple[str, ...]]:
-    """Return the levels of each group of a margin, nothing where all are added up."""
-    named = {DETAILED: list(schema.attributes), TOTAL: []}.get(query, query.split(CROSS))
-    return list(product(*(levels if name in named else ("",) for name, levels in schema.attributes.items())))
+        return publish(made)
 
 
 @given.releasing
@@ -242,7 +226,9 @@ def release_bottom_up(
             return BottomUp(epsilon, **settings, **known)
         return WeightedBottomUp(epsilon, largest_weight, shape, **settings, **known)
 
-    check_noise(build((1,)), rng)  # what is wrong with the settings is told before data are read
+    engine.check_secure(
+        rng, "noise", build((1,)).noise, "exact"
+    )  # what is wrong with the settings is told before data are read
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count, weight])
 
     def make(out: Path) -> engine.Published:

@@ -75,8 +75,7 @@ def release(
     """
     schema, groups = nist.schema, nist.groups
     engine.check_distinct(("GROUP", *schema.attributes, "COUNT"))
-    if isinstance(rng, str) and nist.law != "geometric":
-        raise ValueError(f'a secure release needs law="geometric", got {nist.law!r}: floating-point noise leaks')
+    engine.check_secure(rng, "law", nist.law, "geometric")  # noise in floating point leaks
     group = engine.TableColumn("GROUP", "fields that share a histogram", codes=groups.names)
     bins = engine.attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
     with engine.publishing(out, rng) as publish:
@@ -93,25 +92,22 @@ def release(
             "uniform": list(fitted.uniform),
             "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
         }
-        return publish(
-            engine.Published(
-                claim=nist.claim,
-                files={
-                    "noisy_measurements.csv": engine.TableFile(
-                        [group, *bins, engine.COUNT], _histogram_rows(nist, fitted)
-                    ),
-                    "microdata.csv": engine.TableFile(
-                        engine.attribute_columns(schema, noisy=True), _synthetic_rows(schema, synthetic)
-                    ),
-                },
-                texts={"groups.txt": f"{groups}\n", "groups.json": json.dumps(groups.to_dict(), indent=4) + "\n"},
-                ledger=_ledger(nist, fitted.uniform),
-                summary=f"{len(synthetic):,} rows of {len(schema.attributes)} fields",
-                about=about,
-                reading=reading,
-                drawn=(fitted, synthetic),
-            )
+        made = engine.Published(
+            claim=nist.claim,
+            files={
+                "noisy_measurements.csv": engine.TableFile([group, *bins, engine.COUNT], _histogram_rows(nist, fitted)),
+                "microdata.csv": engine.TableFile(
+                    engine.attribute_columns(schema, noisy=True), _synthetic_rows(schema, synthetic)
+                ),
+            },
+            texts={"groups.txt": f"{groups}\n", "groups.json": json.dumps(groups.to_dict(), indent=4) + "\n"},
+            ledger=_ledger(nist, fitted.uniform),
+            summary=f"{len(synthetic):,} rows of {len(schema.attributes)} fields",
+            about=about,
+            reading=reading,
+            drawn=(fitted, synthetic),
         )
+        return publish(made)
 
 
 def _ledger(nist: NistDp3, uniform: Sequence[str]) -> str:

@@ -36,10 +36,10 @@ from algorithms.release.recoding import recoded
 from algorithms.schema import Schema, read_specification
 from audit.neighbors import NeighborPair
 
-__all__ = ["LARGEST_RELEASE", "default_levels", "release"]
+__all__ = ["default_levels", "release"]
 
 Method = IndependentNoise | OnsTopDown
-LARGEST_RELEASE = 400_000_000  # synthetic persons that are written: noise alone makes more where the budget is tiny
+MOST = f"a release must have at most {engine.LARGEST_RELEASE:,} people"
 
 FEW = few_deaths()
 PAIRS = {
@@ -74,39 +74,33 @@ def release(
             tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
         else:
             people = mechanism(histogram, 1, rng)[0]
-            if people.sum() > LARGEST_RELEASE:  # how many is for releases only
-                raise ValueError(
-                    f"a release must have at most {LARGEST_RELEASE:,} people, and noise made more: raise epsilon"
-                )
+            if people.sum() > engine.LARGEST_RELEASE:  # how many is for releases only
+                raise ValueError(f"{MOST}, and noise made more: raise epsilon")
             _tell_rare(mechanism, names, np.asarray(histogram), people)
             counts = mechanism.domain.tabulate(people, tables)
         more = "" if people is None else f" and {int(people.sum()):,} synthetic people"
-        return publish(
-            engine.Published(
-                claim=mechanism.claim,
-                files=_files(mechanism, names, tables, counts, people),
-                ledger=_ledger(mechanism, spent, listed=listed),
-                summary=f"{len(tables)} table{'s' * (len(tables) != 1)}{more}",
-                about={
-                    "method": "independent" if people is None else "top-down",
-                    "law": mechanism.law,
-                    "shares": {name: str(share) for (name, _), share in zip(spent, mechanism.shares, strict=True)},
-                    "nonnegative": not isinstance(mechanism, IndependentNoise) or mechanism.nonnegative,
-                    "tables": _words(names, tables),
-                    **engine.described(mechanism.tree, ("total", *names), mechanism.schema, listed=listed),
-                },
-                reading=reading,
-            )
+        made = engine.Published(
+            claim=mechanism.claim,
+            files=_files(mechanism, names, tables, counts, people),
+            ledger=_ledger(mechanism, spent, listed=listed),
+            summary=f"{len(tables)} table{'s' * (len(tables) != 1)}{more}",
+            about={
+                "method": "independent" if people is None else "top-down",
+                "law": mechanism.law,
+                "shares": {name: str(share) for (name, _), share in zip(spent, mechanism.shares, strict=True)},
+                "nonnegative": not isinstance(mechanism, IndependentNoise) or mechanism.nonnegative,
+                "tables": _words(names, tables),
+                **engine.described(mechanism.tree, ("total", *names), mechanism.schema, listed=listed),
+            },
+            reading=reading,
         )
+        return publish(made)
 
 
 def check_method(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:
     """Refuse what can be told before there is noise."""
     check_columns(areas, mechanism.schema)
-    if isinstance(rng, str) and mechanism.law != "geometric":
-        raise ValueError(
-            f"secure noise must be of the geometric law, got {mechanism.law}: others can be simulated, with --seed"
-        )
+    engine.check_secure(rng, "law", mechanism.law, "geometric")
     if isinstance(mechanism, IndependentNoise):
         if tables:
             raise ValueError(f"tables of independent noise are its own, got {tables[0]} besides")
@@ -116,11 +110,8 @@ def check_method(mechanism: Method, areas: Sequence[str], tables: Sequence[Table
     for table in tables:
         mechanism.domain.query(table)
     first = mechanism.noises[0]
-    if math.sqrt(first.variance) > LARGEST_RELEASE:
-        raise ValueError(
-            f"a release must have at most {LARGEST_RELEASE:,} people, and noise of epsilon {first.epsilon:.3g} on "
-            "their number makes more: raise epsilon"
-        )
+    if math.sqrt(first.variance) > engine.LARGEST_RELEASE:
+        raise ValueError(f"{MOST}, and noise of epsilon {first.epsilon:.3g} on their number makes more: raise epsilon")
 
 
 def _words(areas: Sequence[str], tables: Sequence[Table]) -> list[str]:
@@ -159,16 +150,14 @@ def _files(
     tree, schema, files = mechanism.tree, mechanism.schema, {}
     for number, (table, noisy) in enumerate(zip(tables, counts, strict=True), 1):
         named = _levels(schema, table.query)
-        groups = (engine.TableColumn(name, "level or group", codes=levels) for name, levels in named.items())
+        groups = [engine.TableColumn(name, "level or group", codes=levels) for name, levels in named.items()]
+        columns = [*engine.code_columns(areas[: table.level]), *groups, engine.COUNT]
         rows = engine.count_rows(tree, table.level, list(product(*named.values())), noisy)
-        files[f"table_{number}.csv"] = engine.TableFile(
-            [*engine.code_columns(areas[: table.level]), *groups, engine.COUNT], rows
-        )
+        files[f"table_{number}.csv"] = engine.TableFile(columns, rows)
     if people is not None:
         columns = [*engine.code_columns(areas, noisy=True), *engine.attribute_columns(schema, noisy=True)]
-        files["microdata.csv"] = engine.TableFile(
-            columns, engine.person_rows(tree, schema, tree.leaves.tolist(), people)
-        )
+        rows = engine.person_rows(tree, schema, tree.leaves.tolist(), people)
+        files["microdata.csv"] = engine.TableFile(columns, rows)
     return files
 
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from algorithms.noise import Rng
-from algorithms.phsafe.budget import PRESETS, Config, Settings, read_config
-from algorithms.phsafe.explore import choose, explore, sheet, state_of
-from algorithms.phsafe.ledger import Ledger
+from algorithms.phsafe.budget import PRESETS, Settings, read_config
+from algorithms.phsafe.explore import choose, sheet, state_of
 from algorithms.phsafe.measurement import PHSafe, joined_to, tabulated
 from algorithms.phsafe.neighbors.pairs import Model
 from algorithms.phsafe.neighbors.worst import joint_pair
@@ -30,7 +29,6 @@ from algorithms.release.engine import whole_file
 from algorithms.schema import read_named
 from audit.explorer.sheet import check_files, explored
 from audit.io.files import check_replaceable
-from audit.io.terminal import console
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -184,38 +182,16 @@ def explore_phsafe(
         raise ValueError(
             "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
         )
-    drawn = html is not None or xlsx is not None or opened
-    if drawn:
-        sizes = None
-        if all(files):
-            with own_households(files, recode, derive=derive) as (engine, rows):
-                sizes = household_sizes(*rows, settings, engine=engine)
-        explored(sheet(sizes), state_of(settings)).show(html=html, xlsx=xlsx, opened=opened)
+    sizes = None
+    if all(files):
+        with own_households(files, recode, derive=derive) as (engine, rows):
+            sizes = household_sizes(*rows, settings, engine=engine)
+    explored(sheet(sizes), state_of(settings)).show(html=html, xlsx=xlsx, opened=opened)
     if save is not None:
         with whole_file(save) as file:
             json.dump(settings.to_dict(), file, indent=4)
-    if not drawn:
-        _print(settings)
-    if save is not None:
         print(f"Settings saved in {save}.")
     return 0
-
-
-def _print(settings: Config) -> None:
-    """Print a table of what is released, and the promise."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    shown = Table(box=SIMPLE_HEAD)
-    for title in ("query", "level", "budget", "sigma", "1.645 sigma", "covers", "exact 90% margin"):
-        shown.add_column(title)
-    for row in explore(settings).rows():
-        name, level, budget, _, sigma, formula, coverage, exact = row
-        shown.add_row(name, level, f"{budget:.6f}", f"{sigma:.1f}", f"{formula}", f"{coverage:.4f}", f"{exact}")
-    console().print(shown)
-    header, *lines = str(Ledger(settings)).splitlines()
-    total = next(place for place, line in enumerate(lines) if line.startswith("total"))
-    print(header, *lines[total:], sep="\n")
 
 
 def _system(settings: str) -> System:

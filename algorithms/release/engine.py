@@ -37,6 +37,7 @@ from audit.io.text import from_cell, in_cell, printable, shown
 
 __all__ = [
     "COUNT",
+    "LARGEST_RELEASE",
     "RECORD",
     "Published",
     "TableColumn",
@@ -46,6 +47,7 @@ __all__ = [
     "cell_rows",
     "check_distinct",
     "check_folder",
+    "check_secure",
     "code_columns",
     "count_rows",
     "described",
@@ -69,6 +71,9 @@ BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted in
 RECORD = "release.json"  # every release has one
 DESCRIBED = ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES")
 VALUES = ("exact", "noisy")
+LARGEST_RELEASE = 400_000_000
+"""Most people that are written: more than those of all nations but two. Noise alone makes more where the budget is tiny
+and no total is held, and each is a row, so that they would fill the disk."""
 RARE = 10  # people by which a fitted group is off at least where it is named
 MOST_NAMED = 5
 
@@ -219,6 +224,14 @@ def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callabl
                 return made
 
             yield publish
+
+
+def check_secure(rng: Rng, setting: str, value: str, exact: str) -> None:
+    """Refuse a secure release whose noise no exact sampler draws."""
+    if isinstance(rng, str) and value != exact:
+        raise ValueError(
+            f'a secure release needs {setting}="{exact}", got {value!r}, which can be simulated with a seed'
+        )
 
 
 def described(tree: Hierarchy, names: Sequence[str], schema: Schema, *, listed: bool) -> dict[str, Any]:

@@ -79,6 +79,14 @@ class Count(NamedTuple):
         return cls(name, number, f"{name} must be a whole number, 0 or more and below 10^15")
 
 
+def kind_of(schema: Schema, name: str) -> str:
+    """Return how an attribute is read: one of `KINDS`; whole numbers are all its names of levels, none twice."""
+    numbers = [int(level) for level in schema.attributes[name] if WHOLE.fullmatch(level)]
+    whole = len(set(numbers)) == len(schema.attributes[name])  # so that 01 is 1
+    words = "whole numbers" if whole else "words"
+    return "numbers" if name in schema.edges else "codes" if name in schema.codes else words
+
+
 def placed(schema: Schema) -> list[str]:
     """Return the SQL of the places of levels, p0, ..., null where what is given, x0, ..., is none."""
     places = []
@@ -86,7 +94,7 @@ def placed(schema: Schema) -> list[str]:
         if name in schema.edges:
             place = _interval(f"x{j}", schema.edges[name], len(levels))
         else:
-            place = _place(f"x{j}", schema.codes.get(name, levels), coded=name in schema.codes or are_numbers(levels))
+            place = _place(f"x{j}", schema.codes.get(name, levels), coded=kind_of(schema, name) != "words")
         places.append(f"{place} as p{j}")
     return places
 
@@ -95,24 +103,18 @@ def leveled(schema: Schema) -> list[Rule]:
     """Return the rules that whatever should be a level is one."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        sign, way, kind, known = None, "", "", list(levels)
-        if name in schema.codes:
-            kind, known = (
-                "the codes ",
-                [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)],
+        sign, way, known, kind = None, "", list(levels), kind_of(schema, name)
+        if kind == "codes":
+            known = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
+        elif kind == "words":
+            sign = NUMBER
+            way = (
+                f'codes need their meanings in the specification, "{name}": {{"codes": {{CODE: LABEL, ...}}}}, and '
+                f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
             )
-        elif are_numbers(levels):
-            kind = "the numbers "
-        else:
-            sign, way = (
-                NUMBER,
-                (
-                    f'codes need their meanings in the specification, "{name}": {{"codes": {{CODE: LABEL, ...}}}}, and '
-                    f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
-                ),
-            )
-        rule = f"must be one of {kind}{', '.join(known[:SHOWN])}{', ...' * (len(known) > SHOWN)}"
-        if name in schema.edges:
+        of = {"codes": "the codes ", "whole numbers": "the numbers "}.get(kind, "")
+        rule = f"must be one of {of}{', '.join(known[:SHOWN])}{', ...' * (len(known) > SHOWN)}"
+        if kind == "numbers":
             edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
             until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"
             rule, sign, way = f"must be a number from {edges[0]} {until}", COMMA, POINT
@@ -184,11 +186,6 @@ def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
     return rules
 
 
-def are_numbers(levels: Sequence[str]) -> bool:
-    """Return whether all names of levels are whole numbers, none twice, so that 01 is 1."""
-    return all(map(WHOLE.fullmatch, levels)) and len(set(map(int, levels))) == len(levels)
-
-
 def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
     """Return the SQL of the place of a name; if `coded`, whole numbers are compared as numbers where one has them."""
     numbers = Counter(int(name) for name in names if coded and WHOLE.fullmatch(name))
@@ -216,8 +213,7 @@ def reading_of(source: Any, schema: Schema) -> dict[str, Any]:
     """Return how each attribute is read, and of which column of the file each column is made that a recode makes."""
     reading = {name: dict(how) for name, how in source.columns.items()} if isinstance(source, Recoded) else {}
     for name, levels in schema.attributes.items():
-        kind = "numbers" if name in schema.edges else "codes" if name in schema.codes else "words"
-        kind = "whole numbers" if kind == "words" and are_numbers(levels) else kind
+        kind = kind_of(schema, name)
         meant = dict(zip(schema.codes[name], levels, strict=True)) if kind == "codes" else list(levels)
         reading[name] = {**reading.get(name, {}), kind: meant}
     return reading

@@ -16,7 +16,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import tee
+from itertools import product, tee
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from algorithms.noise import Rng
 from algorithms.release import engine
 from algorithms.release.spilled import Spilled, pieces
 from algorithms.schema import CROSS, DETAILED
-from algorithms.topdown.estimate import Outcome, estimated
+from algorithms.topdown.estimate import estimated
 from algorithms.topdown.ledger import Ledger
 from algorithms.topdown.measure import Key, Measured
 from algorithms.topdown.mechanism import TopDown
@@ -34,14 +34,9 @@ from algorithms.topdown.plan import Plan
 from algorithms.topdown.presets import PRESETS
 from algorithms.topdown.stored import StoredTables, store, stored, whole_table
 
-__all__ = ["LARGEST_RELEASE", "release"]
-
-LARGEST_RELEASE = 400_000_000
-"""Most records that are written: more than the people of all nations but two. Noise alone makes more of them where the
-budget is tiny and no total is held, and each is a row of the microdata, so that they would fill the disk."""
+__all__ = ["release"]
 
 Row = Sequence[Any]
-Words = tuple[str, ...]
 
 
 def release(
@@ -70,24 +65,34 @@ def release(
         tables = StoredTables(topdown, known, spilled)
         for part in estimated(topdown, known, levels, spilled=spilled):
             tables.add(part)
-            if part.level == 0 and tables.people > LARGEST_RELEASE:
+            if part.level == 0 and tables.people > engine.LARGEST_RELEASE:
                 raise ValueError(
-                    f"a release must have at most {LARGEST_RELEASE:,} records, got {tables.people:,}; where the noise "
-                    "made them, take a larger budget, or hold the total as an invariant"
+                    f"a release must have at most {engine.LARGEST_RELEASE:,} records, got {tables.people:,}; where the "
+                    "noise made them, take a larger budget, or hold the total as an invariant"
                 )
         engine.tell_rare(engine.margins(topdown.schema, whole_table(topdown, spilled), tables.root), "in the tables")
         settings = f"Settings {preset}: {PRESETS[preset].about}." if preset in PRESETS else ""
-        return publish(
-            engine.Published(
-                claim=topdown.claim,
-                files=_files(topdown, names, measured, tables),
-                ledger=Ledger(topdown, listed=listed, settings=settings),
-                summary=_summary(names, tables),
-                about=_about(topdown, names, preset, tables.outcome, listed=listed),
-                reading=reading,
-                drawn=tables,
-            )
+        outcome = tables.outcome
+        residuals = (("primal", outcome.primal), ("dual", outcome.dual))
+        made = engine.Published(
+            claim=topdown.claim,
+            files=_files(topdown, names, measured, tables),
+            ledger=Ledger(topdown, listed=listed, settings=settings),
+            summary=_summary(names, tables),
+            about={
+                "preset": preset,
+                "invariants": [str(invariant) for invariant in topdown.invariants],
+                "bounds": [str(bounds) for bounds in topdown.bounds],
+                **engine.described(topdown.tree, ("root", *names), topdown.schema, listed=listed),
+                "solver": topdown.solver,
+                "routes": outcome.routes,
+                "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
+                "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals},
+            },
+            reading=reading,
+            drawn=tables,
         )
+        return publish(made)
 
 
 def _summary(areas: Sequence[str], tables: StoredTables) -> str:
@@ -99,20 +104,6 @@ def _summary(areas: Sequence[str], tables: StoredTables) -> str:
         *(f"  {failure.area}: {failure.reason}" for failure in failures[:5]),
     ]
     return "\n".join([*lines, f"Tables of {tables.plan.tree.n_nodes:,} areas and {tables.people:,} records"])
-
-
-def _about(plan: TopDown, areas: Sequence[str], preset: str, outcome: Outcome, *, listed: bool) -> dict[str, Any]:
-    residuals = {"primal": outcome.primal, "dual": outcome.dual}
-    return {
-        "preset": preset,
-        "invariants": [str(invariant) for invariant in plan.invariants],
-        "bounds": [str(bounds) for bounds in plan.bounds],
-        **engine.described(plan.tree, ("root", *areas), plan.schema, listed=listed),
-        "solver": plan.solver,
-        "routes": outcome.routes,
-        "failsafes": [{"area": failure.area, "reason": failure.reason} for failure in outcome.failures],
-        "residuals": {name: value if math.isfinite(value) else str(value) for name, value in residuals.items()},
-    }
 
 
 def _files(
@@ -127,19 +118,12 @@ def _files(
     codes = [f"{depth} = {name}" for depth, name in enumerate(("root", *names))]
     level = engine.TableColumn("LEVEL", "level of the area", codes=codes)
     areas = engine.code_columns(names, more="; empty for areas of the levels above")
-    query, group = (
-        engine.TableColumn("QUERY", "what was measured"),
-        engine.TableColumn("GROUP", "group of the query's partition"),
-    )
+    query = engine.TableColumn("QUERY", "what was measured")
+    group = engine.TableColumn("GROUP", "group of the query's partition")
     variance = engine.TableColumn("VARIANCE", "variance of the noise", "records squared")
     invariant = engine.TableColumn("INVARIANT", "what is published exactly")
     known = engine.TableColumn("GROUP", "group of the query's partition, or of areas of the level")
     exact = engine.TableColumn("COUNT", "number of records", "records")
-    answers = (
-        (*key, count)
-        for name, keys in _invariants(plan)
-        for key, count in zip(keys, tables.known[name].ravel().tolist(), strict=True)
-    )
     noisy = (row for depth, of_level in enumerate(measured) for row in _noisy_rows(plan, depth, of_level))
     counts = (
         (depth, *words, people)
@@ -154,7 +138,7 @@ def _files(
     fitted = replace(engine.COUNT, meaning=engine.COUNT.meaning + sums)
     return {
         "noisy_measurements.csv": engine.TableFile([level, *areas, query, group, engine.COUNT, variance], noisy),
-        "invariants.csv": engine.TableFile([invariant, level, *areas, known, exact], answers),
+        "invariants.csv": engine.TableFile([invariant, level, *areas, known, exact], _exact_rows(tables)),
         "tables.csv": engine.TableFile([level, *areas, *engine.attribute_columns(schema), fitted], counts),
         "microdata.csv": engine.TableFile(people, persons),
     }
@@ -194,12 +178,11 @@ def _leaf_rows(plan: Plan, nodes: slice, tables: NDArray[np.int64]) -> Iterator[
     return engine.person_rows(tree, plan.schema, found[leaves].tolist(), tables[leaves])
 
 
-def _invariants(plan: Plan) -> Iterator[tuple[str, list[Words]]]:
-    """Yield the name of every invariant, and the first words of the row of each of its answers."""
-    for invariant in plan.invariants:
-        name, level = str(invariant), str(invariant.level)
-        areas, labels = plan.tree.cut(invariant.level), plan.schema.query(invariant.query).labels
-        yield (
-            name,
-            [(name, level, *engine.area_codes(plan.tree, area), label) for area in areas.tolist() for label in labels],
-        )
+def _exact_rows(tables: StoredTables) -> Iterator[Row]:
+    """Yield the answers of every invariant, area by area."""
+    tree, schema = tables.plan.tree, tables.plan.schema
+    for invariant in tables.plan.invariants:
+        areas, labels = tree.cut(invariant.level).tolist(), schema.query(invariant.query).labels
+        answers = tables.known[str(invariant)].ravel().tolist()
+        for (area, label), count in zip(product(areas, labels), answers, strict=True):
+            yield str(invariant), invariant.level, *engine.area_codes(tree, area), label, count

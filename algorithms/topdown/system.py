@@ -204,21 +204,19 @@ def explore_topdown(
     """Show shares, noise, margins of error and the total promise of TopDown, query by query."""
     if epsilon is not None and rho is not None:
         raise ValueError(f"epsilon and rho exclude each other, got {epsilon} and {rho}")
+    state: dict[str, Any] = {}
     if spec is not None:
-        own = sheet_of(settings_of(preset, spec), given.columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
-        explored(own, _wanted(own, margin, share)).show(html=html, opened=opened)
-        return 0
-    if areas:
+        shown = sheet_of(settings_of(preset, spec), given.columns_of(areas) if areas else (), epsilon=epsilon, rho=rho)
+    elif areas:
         raise ValueError("--areas goes with --spec")
-    shown = sheet()
-    preset = preset or next(iter(shown.presets))
-    if preset not in shown.presets:
-        raise ValueError(f"preset must be one of {', '.join(shown.presets)}, got {preset!r}")
-    state: dict[str, Any] = {"topdown/all/all/preset": preset}
-    if epsilon is not None:
-        state |= {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": epsilon}
-    if rho is not None:
-        state |= {"topdown/all/all/privacy": "zcdp", "topdown/all/all/budget": rho}
+    else:
+        shown = sheet()
+        state["topdown/all/all/preset"] = preset = preset or next(iter(shown.presets))
+        if preset not in shown.presets:
+            raise ValueError(f"preset must be one of {', '.join(shown.presets)}, got {preset!r}")
+        for privacy, budget in (("puredp", epsilon), ("zcdp", rho)):
+            if budget is not None:
+                state |= {"topdown/all/all/privacy": privacy, "topdown/all/all/budget": budget}
     explored(shown, state | _wanted(shown, margin, share)).show(html=html, opened=opened)
     return 0
 

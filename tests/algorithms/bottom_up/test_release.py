@@ -199,7 +199,7 @@ ROWS = "a release must have at most 50,000,000 rows, got"
 WEIGHTED = {"weight": "w", "largest_weight": 3}
 BAD = {
     "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
-    "a secure release needs noise=\"exact\", got 'inverse_cdf': its noise ends": {
+    "a secure release needs noise=\"exact\", got 'inverse_cdf', which can be simulated with a seed": {
         "epsilon": 40,
         "noise": "inverse-cdf",
     },

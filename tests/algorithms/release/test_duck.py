@@ -99,15 +99,6 @@ def test_a_variable_of_the_program_is_no_table(opened):
     assert secret
 
 
-def test_the_spill_folder_goes_with_the_engine(opened, private_temporary_folder):
-    engine = opened()
-    (spill,) = private_temporary_folder.iterdir()
-    assert spill.stat().st_mode & 0o777 == 0o700
-    engine.close()
-    engine.close()
-    assert not spill.exists()
-
-
 def test_memory_and_threads_that_do_not_suffice_are_told_in_one_line(opened):
     for options in ({"memory": "4 elephants"}, {"memory": "';--"}, {"threads": -1}):
         with pytest.raises(ValueError, match=r"^DuckDB cannot start: "):
@@ -123,7 +114,12 @@ def test_rows_that_do_not_fit_are_spilled(opened, private_temporary_folder):
     engine = opened(memory="25MB", threads=1)
     engine.keep("t", "select i, hash(i) as h from range(1500000) r(i)")  # 24 MB, and room to work is short
     assert list(engine.fetch("select max(h) > 0 as M, count(*) as N from t").rows()) == [(True, 1_500_000)]
-    assert any(next(private_temporary_folder.iterdir()).iterdir())
+    (spill,) = private_temporary_folder.iterdir()
+    assert any(spill.iterdir())
+    assert spill.stat().st_mode & 0o777 == 0o700
+    engine.close()
+    engine.close()
+    assert not spill.exists()
 
 
 def test_errors_of_a_tabulation_leave_no_spill_folder(tmp_path):
@@ -238,11 +234,6 @@ def test_every_row_of_a_csv_file_is_read_as_text(opened, tmp_path, content):
     assert sorted(engine.fetch("select * from t").rows()) == [("#2", "y"), ("01", "x")]
 
 
-def test_a_name_may_have_a_semicolon(opened, tmp_path):
-    path = text(tmp_path / "t.csv", b'A,"B;b",C\n1,2,3\n')
-    assert list(opened(path).read("t", path)) == ["A", "B;b", "C"]
-
-
 def test_values_stay_as_they_are(opened, tmp_path):
     odd = ["007", "NULL", "nan", "1e3", " 1", "-", 'say ""x""', "a\x00b", "٣"]
     path = text(tmp_path / "t.csv", "A\n" + "\n".join(f'"{value}"' for value in odd) + "\n")
@@ -269,9 +260,7 @@ BROKEN = {
     "a short row": (b"A,B\n1,2\n1\n", "Line: 3 Expected Number of Columns: 2 Found: 1"),
     "a long row": (b"A,B\n1,2\n1,2,3\n", "Line: 3 Expected Number of Columns: 2 Found: 3"),
     "an open quote, late": (MANY.encode() + b'"1,2\n1,2\n', "Line: 60002 Value with unterminated quote found."),
-    "Latin-1": ("\xe5r,B\n1,2\n".encode("latin-1"), "must be text in UTF-8, and line 1 is probably Latin-1, got '?r'"),
     "Latin-1, late": (MANY.encode() + b"1,\xe9\n", "text in UTF-8, and line 60002 is probably Latin-1, got '?'"),
-    "semicolons": (b"A;B,C;D\n1;2,5;3\n", "t.csv must have commas between fields, got semicolons in line 1, 'A;B,C;D'"),
     "tabs": (b"A\tB\n1\t2\n", r"got tabs in line 1, 'A\tB': tr ',\t' '.,' <"),
     "a line of megabytes": (b"A,B\n1," + b"x" * 3_000_000 + b"\n", "Line: 2 Maximum line size of"),
 }
@@ -293,14 +282,14 @@ def test_what_is_no_file_and_no_frame(opened, tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet cannot be read: "):
         opened(path).read("t", path)
     engine = opened()
-    for name in ("", "t.txt", "t.csv.gz", "read_csv('/etc/passwd')"):
+    for name in ("", "t.csv.gz", "read_csv('/etc/passwd')"):
         with pytest.raises(ValueError, match=r"^persons, units and geo must be \.csv or \.parquet files, got "):
             engine.read("t", name)
     (tmp_path / "folder.csv").mkdir()
     for name in ("nothing.csv", "folder.csv"):
         with pytest.raises(ValueError, match=rf"^there is no file .*{name}$"):
             engine.read("t", tmp_path / name)
-    for source in (None, b"t.csv", {}, [{"A": 1}], Frame):
+    for source in (None, b"t.csv", {}):
         with pytest.raises(TypeError, match=r"^persons, units and geo must be files or data frames, got \w+$"):
             engine.read("t", source)
 
@@ -363,6 +352,7 @@ def test_an_engine_by_name_or_as_it_is(opened):
     engine = opened()
     with opened_engine(engine, []) as lent:
         assert lent is engine
+    assert list(engine.fetch("select 1 as N").rows()) == [(1,)]  # it stays open
     with opened_engine("duckdb", []) as made:
         assert isinstance(made, DuckDB)
     for name in ("polars", "DuckDB"):
@@ -370,13 +360,6 @@ def test_an_engine_by_name_or_as_it_is(opened):
             pass
     with refused(TypeError, "engine must be duckdb, spark or an engine, got 3"), opened_engine(3, []):
         pass
-
-
-def test_an_engine_of_the_callers_stays_open(opened):
-    engine = opened(*PATHS)
-    for _ in range(2):
-        tabulate(*PATHS, tables="PH2", engine=engine)
-    assert list(engine.fetch("select count(*) as N from persons").rows()) == [(1210,)]
 
 
 def test_spark_that_is_not_installed(monkeypatch):

@@ -1,12 +1,13 @@
-"""Conversions of a claim to epsilon at a delta."""
+"""Exact shares of a budget, and conversions of a claim to epsilon at a delta."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
-from algorithms.release.ledger import conversions
+from algorithms.release.ledger import conversions, exact_share
 from audit.claims import ZCDP, GaussianDP, PureDP
 from tests.helpers import refuses
 
@@ -30,3 +31,24 @@ def test_a_delta_that_is_no_probability_and_other_claims_are_refused():
         with pytest.raises(ValueError, match=r"^delta must be between 0 and 1, got"):
             conversions(ZCDP(1.0), delta)
     refuses(TypeError, "claim must be PureDP or ZCDP, got GaussianDP", conversions, GaussianDP(1.0), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (0.1, TypeError, "must be exact"),
+        (True, TypeError, "must be exact"),
+        ("1/0", ValueError, "fraction from 0 to 1"),
+        ("5/4", ValueError, "fraction from 0 to 1, got 5/4"),
+        (-1, ValueError, "fraction from 0 to 1, got -1"),
+        # Endless digits are refused at once, and told in short.
+        *(
+            (text, ValueError, r"^share of level 0 must be a fraction from 0 to 1, got '.{1,40}'$")
+            for text in ("1e999999999", "1E-9_999", "1/" + "3" * 99)
+        ),
+    ],
+)
+def test_shares_are_exact(value, error, words):
+    with pytest.raises(error, match=words):
+        exact_share("level 0", value)
+    assert exact_share("level 0", "25e-2") == Fraction(1, 4)

@@ -81,7 +81,6 @@ REFUSED = {
     "recode of persons must be an object of columns, got ['sex']": ["sex"],
     "recode of persons must make columns among sex, age, home, place, x, got 'SEX'": {"SEX": {"from": "Sex"}},
     "sex: codes must be text or whole numbers, got 1.5": {"sex": {"constant": 1.5}},
-    "sex: codes must be text or whole numbers, got None": {"sex": {"from": "Sex", "values": {"male": None}}},
     "sex: codes must be text or whole numbers, got False": {"sex": {"from": "Sex", "ranges": {"1-2": False}}},
     'age: a range must be written as "0-17", "85-" or "-17", got \'17\'': {
         "age": {"from": "years", "ranges": {"17": 1}}
@@ -92,7 +91,6 @@ REFUSED = {
     "age: ranges must not overlap, got 0-17 and 17-18": {
         "age": {"from": "years", "ranges": {"30-": 1, "17-18": 2, "0-17": 1}}
     },
-    "age: ranges must not overlap, got 0- and 5-6": {"age": {"from": "years", "ranges": {"0-": 1, "5-6": 2}}},
     "age: must be from one of the columns of p.csv: Home, Sex, years, x; got 'age'": {"age": {"from": "age"}},
     "persons: Sex must have a code for sex; 2 rows broke it, such as 'm'": {
         "sex": {"from": "Sex", "values": {"male": 1, "female": 2}}
@@ -100,7 +98,6 @@ REFUSED = {
     "persons: Sex must have a code for sex; 1 row broke it, such as a missing value": {
         "sex": {"from": "Sex", "values": {"male": 1, "female": 2, "m": 1}}
     },
-    "persons: Sex must have a code for sex; 4 rows broke it, such as 'female'": {"sex": {"from": "Sex", "values": {}}},
     "persons: years must be a whole number, for age; 1 row broke it, such as '84.5'; "
     "Sex must have a code for sex; 4 rows broke it, such as 'female'": {
         "age": {"from": "years", "add": 1},
@@ -118,7 +115,6 @@ FORMLESS = (
     {"from": 1},
     {"from": "Sex", "add": True},
     {"from": "Sex", "values": ["m"]},
-    {"from": "Sex", "ranges": 1},
     {"from": "Sex", "code": 1},
 )
 
@@ -149,12 +145,8 @@ def test_every_system_reads_words_codes_and_a_recode_alike(desk, capsys, system)
     """The same release from each; codes among words are refused, and so is a value without a code."""
     coded, words = ([["area", name], *(["A", one] for one in ones)] for name, ones in (("sex", "fmm"), ("s", "abb")))
     desk({"coded.csv": coded, "words.csv": words, "spec.json": SPEC, "groups.json": {"groups": [["sex"]]}})
-    desk(
-        {
-            "r.json": {"sex": {"from": "s", "values": {"a": "f", "b": "m"}}},
-            "few.json": {"sex": {"from": "s", "values": {"a": "f"}}},
-        }
-    )
+    desk({"r.json": {"sex": {"from": "s", "values": {"a": "f", "b": "m"}}}})
+    desk({"few.json": {"sex": {"from": "s", "values": {"a": "f"}}}})
     desk({"codes.json": {"attributes": {"sex": {"codes": {"2": "f", "1": "m"}}}}})
     desk({"codes.csv": [["area", "sex"], *(["A", code] for code in "211")]})
     given = SYSTEMS[system] | {"spec": "spec.json", "seed": 1}

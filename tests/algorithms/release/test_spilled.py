@@ -9,7 +9,6 @@ import pytest
 
 from algorithms.release import spilled
 from algorithms.release.spilled import Spilled, pieces
-from tests.helpers import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -47,16 +46,6 @@ def test_only_what_is_long_needs_a_folder_and_what_is_dropped_no_file(folder):
         store.drop("long")
         assert not list(private.iterdir())
         assert (store.size("long"), store.size("short")) == (0, spilled.PIECE - 1)
-
-
-def test_an_error_leaves_no_folder(folder):
-    def fail():
-        with Spilled() as store:
-            store.append("long", np.zeros(spilled.PIECE))
-            assert list(folder.iterdir())
-            raise ValueError("wrong")
-
-    refuses(ValueError, "wrong", fail)
 
 
 def test_pieces_are_of_whole_rows():

@@ -256,9 +256,9 @@ def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_p
 
 def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
     people = int(in_memory(plan(), HISTOGRAM)[1].tables[0].sum())
-    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", people)
+    monkeypatch.setattr(MODULE.engine, "LARGEST_RELEASE", people)
     assert release(plan(), HISTOGRAM, out=tmp_path / "all", rng=rng()).drawn.people == people
-    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", people - 1)
+    monkeypatch.setattr(MODULE.engine, "LARGEST_RELEASE", people - 1)
     rule = f"a release must have at most {people - 1} records, got {people}; where the noise made them, take "
     rule += "a larger budget, or hold the total as an invariant"
     refuses(ValueError, rule, release, plan(), HISTOGRAM, out=tmp_path / "out", rng=rng())
