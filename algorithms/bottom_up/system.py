@@ -161,7 +161,7 @@ def release(
             engine.tell_rare(engine.margins(schema, exact.sum(axis=0), cells.sum(axis=0)), "in the tables")
         rows = tree.n_nodes * math.prod(side + 1 for side in schema.shape)
         relative = {} if totals is None else {"relative_to": "published totals"}
-        made = engine.Published(
+        publication = engine.Published(
             claim=mechanism.claim,
             files=_files(mechanism, tree, schema, names, cells),
             ledger=_ledger(mechanism, tree, schema, names, listed=listed),
@@ -178,7 +178,7 @@ def release(
             reading=reading,
             drawn=cells,
         )
-        return publish(made)
+        return publish(publication)
 
 
 @given.releasing

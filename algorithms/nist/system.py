@@ -92,7 +92,7 @@ def release(
             "uniform": list(fitted.uniform),
             "attributes": {name: list(levels) for name, levels in schema.attributes.items()},
         }
-        made = engine.Published(
+        publication = engine.Published(
             claim=nist.claim,
             files={
                 "noisy_measurements.csv": engine.TableFile([group, *bins, engine.COUNT], _histogram_rows(nist, fitted)),
@@ -107,7 +107,7 @@ def release(
             reading=reading,
             drawn=(fitted, synthetic),
         )
-        return publish(made)
+        return publish(publication)
 
 
 def _ledger(nist: NistDp3, uniform: Sequence[str]) -> str:

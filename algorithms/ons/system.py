@@ -79,7 +79,7 @@ def release(
             _tell_rare(mechanism, names, np.asarray(histogram), people)
             counts = mechanism.domain.tabulate(people, tables)
         more = "" if people is None else f" and {int(people.sum()):,} synthetic people"
-        made = engine.Published(
+        publication = engine.Published(
             claim=mechanism.claim,
             files=_files(mechanism, names, tables, counts, people),
             ledger=_ledger(mechanism, spent, listed=listed),
@@ -94,7 +94,7 @@ def release(
             },
             reading=reading,
         )
-        return publish(made)
+        return publish(publication)
 
 
 def check_method(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:

@@ -204,11 +204,11 @@ class Published:
                 file.write(shown(text))
 
 
-Made = TypeVar("Made", bound=Published)
+Publication = TypeVar("Publication", bound=Published)
 
 
 @contextmanager
-def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callable[[Made], Made]]:
+def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callable[[Publication], Publication]]:
     """Count the draws of a release; lend what writes it to the new or empty folder `out`, if one is given, or nothing.
 
     Whatever can be told of the folder, and of a source of noise that is missing, is told before the work.
@@ -217,11 +217,11 @@ def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callabl
         DiscreteGaussian(1.0).sample(0, rng)
         with counted() as draws:
 
-            def publish(made: Made) -> Made:
-                object.__setattr__(made, "draws", draws)
+            def publish(publication: Publication) -> Publication:
+                object.__setattr__(publication, "draws", draws)
                 if staged is not None:
-                    made.write(staged)
-                return made
+                    publication.write(staged)
+                return publication
 
             yield publish
 

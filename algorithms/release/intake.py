@@ -202,13 +202,13 @@ def _counting(
             reading.tell_reading(database, source, schema)
             reading.tell_sums(database, areas, schema)
         codes = ", ".join(f"a{j}" for j in range(len(areas)))
-        found = list(database.fetch(f"select distinct {codes} from {reading.GROUPS} order by all").rows())
-        leaves = found if listed is None else listed
+        own_leaves = list(database.fetch(f"select distinct {codes} from {reading.GROUPS} order by all").rows())
+        leaves = own_leaves if listed is None else listed
         place = {leaf: number for number, leaf in enumerate(leaves)}
-        if unknown := [leaf for leaf in found if leaf not in place]:
+        if unknown := [leaf for leaf in own_leaves if leaf not in place]:
             others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
             raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], leaves)}")
-        known = np.array([place[leaf] for leaf in found])
+        ranks = np.array([place[leaf] for leaf in own_leaves])
         levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
         ranked = (
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {reading.GROUPS}"
@@ -216,11 +216,11 @@ def _counting(
         database.keep(RANKED, f"{ranked} order by leaf")
 
         def counts_of(piece: slice) -> NDArray[np.int64]:
-            first, stop = np.searchsorted(known, (piece.start, piece.stop)).tolist()
+            first, stop = np.searchsorted(ranks, (piece.start, piece.stop)).tolist()
             rows = database.fetch(f"select * from {RANKED} where leaf >= {first} and leaf < {stop}")
             cells = np.ravel_multi_index([rows[f"p{j}"] for j in range(len(schema.shape))], schema.shape)
             counts = np.zeros((piece.stop - piece.start, schema.cells), np.int64)
-            np.add.at(counts, (known[rows["leaf"]] - piece.start, cells), rows["n"])
+            np.add.at(counts, (ranks[rows["leaf"]] - piece.start, cells), rows["n"])
             return counts
 
         yield leaves, counts_of

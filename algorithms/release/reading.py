@@ -103,9 +103,9 @@ def leveled(schema: Schema) -> list[Rule]:
     """Return the rules that whatever should be a level is one."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
-        sign, way, known, kind = None, "", list(levels), kind_of(schema, name)
+        sign, way, names, kind = None, "", list(levels), kind_of(schema, name)
         if kind == "codes":
-            known = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
+            names = [f"{code} = {label}" for code, label in zip(schema.codes[name], levels, strict=True)]
         elif kind == "words":
             sign = NUMBER
             way = (
@@ -113,7 +113,7 @@ def leveled(schema: Schema) -> list[Rule]:
                 f'places in the list, from 0 on, need "{name}": {{"labels": [...], "places": true}}'
             )
         of = {"codes": "the codes ", "whole numbers": "the numbers "}.get(kind, "")
-        rule = f"must be one of {of}{', '.join(known[:SHOWN])}{', ...' * (len(known) > SHOWN)}"
+        rule = f"must be one of {of}{', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}"
         if kind == "numbers":
             edges = [repr(edge).removesuffix(".0") for edge in schema.edges[name]]
             until = f"to less than {edges[-1]}" if len(edges) > len(levels) else "on"

@@ -74,7 +74,7 @@ def release(
         settings = f"Settings {preset}: {PRESETS[preset].about}." if preset in PRESETS else ""
         outcome = tables.outcome
         residuals = (("primal", outcome.primal), ("dual", outcome.dual))
-        made = engine.Published(
+        publication = engine.Published(
             claim=topdown.claim,
             files=_files(topdown, names, measured, tables),
             ledger=Ledger(topdown, listed=listed, settings=settings),
@@ -92,7 +92,7 @@ def release(
             reading=reading,
             drawn=tables,
         )
-        return publish(made)
+        return publish(publication)
 
 
 def _summary(areas: Sequence[str], tables: StoredTables) -> str:
