@@ -7,6 +7,7 @@ import os
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,12 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult, LossEstimate, ReplayRecord
 
 SEED = int(os.environ.get("PLAUDIT_TEST_SEED", "1"))  # of what rows of docs/reliability.md draw at random, day by day
+
+
+def system_module(folder):
+    """The module of a system, after all are registered in their order, which is that of `plaudit list`."""
+    import_module("algorithms.systems").systems()
+    return import_module(f"algorithms.{folder}.system")
 
 
 def in_full(small, full):

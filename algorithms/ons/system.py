@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -25,18 +24,17 @@ from algorithms.noise import Rng
 from algorithms.ons import IndependentNoise, OnsTopDown
 from algorithms.ons.deaths import few_deaths
 from algorithms.ons.tables import PILOT_TABLES, Domain, Table
-from algorithms.ons.top_down import PILOT_SHARES
+from algorithms.ons.top_down import default_levels
 from algorithms.registry import System, register
 from algorithms.release import engine
 from algorithms.release import options as given
 from algorithms.release.intake import check_histogram, read_histogram
-from algorithms.release.ledger import Share
 from algorithms.release.reading import reading_of
 from algorithms.release.recoding import recoded
 from algorithms.schema import Schema, read_specification
 from audit.neighbors import NeighborPair
 
-__all__ = ["default_levels", "release"]
+__all__ = ["release"]
 
 Method = IndependentNoise | OnsTopDown
 MOST = f"a release must have at most {engine.LARGEST_RELEASE:,} people"
@@ -189,16 +187,6 @@ def check_columns(areas: Sequence[str], schema: Schema) -> None:
     engine.check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
     if reserved := [name for name in areas if name.lower() == "total"]:
         raise ValueError(f"areas must not be called total, which is the whole, got {reserved[0]!r}")
-
-
-def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
-    """Return levels for any depth of areas, and shares of the budget by the pilot's rule (its section 5)."""
-    levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
-    if domain.tree.depth == 2:
-        return levels, PILOT_SHARES
-    roots = [Fraction(round(1000 * math.sqrt(math.prod(domain.shape(level))))) for level in levels[1:]]
-    rest = [Fraction(99, 100) * root / sum(roots) for root in roots]
-    return levels, (Fraction(1, 100), *rest)
 
 
 def _own(system: System, tree: Hierarchy, schema: Schema, areas: Sequence[str]) -> System:

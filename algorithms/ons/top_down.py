@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, get_args
@@ -20,7 +22,7 @@ from algorithms.release.ledger import Share
 from algorithms.schema import Schema
 from audit.claims import ApproxDP, PureDP
 
-__all__ = ["FLOOR", "PILOT_SHARES", "OnsTopDown", "adjusted", "maximum_remainder"]
+__all__ = ["FLOOR", "PILOT_SHARES", "OnsTopDown", "adjusted", "default_levels", "maximum_remainder"]
 
 Floats = NDArray[np.float64]
 Stage = Literal["adjusted", "rounded", "tables"]
@@ -31,6 +33,16 @@ TIE = 1e-9  # remainders closer than this are equal: those of equal values diffe
 
 PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
 """Of the total; of all demographic variables in the nation, by region, by clinical commissioning group."""
+
+
+def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
+    """Return levels for any depth of areas, and shares of the budget by the pilot's rule (its section 5)."""
+    levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
+    if domain.tree.depth == 2:
+        return levels, PILOT_SHARES
+    roots = [Fraction(round(1000 * math.sqrt(math.prod(domain.shape(level))))) for level in levels[1:]]
+    rest = [Fraction(99, 100) * root / sum(roots) for root in roots]
+    return levels, (Fraction(1, 100), *rest)
 
 
 @dataclass(frozen=True, eq=False)

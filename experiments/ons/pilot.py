@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from algorithms.ons.deaths import Deaths, brazil_deaths, synthetic_deaths
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.laws import PILOT_DELTA, CountNoise, Law
-from algorithms.ons.system import default_levels
 from algorithms.ons.tables import PILOT_LEVELS, PILOT_TABLES, Domain, Table
-from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown
+from algorithms.ons.top_down import PILOT_SHARES, OnsTopDown, default_levels
 from algorithms.ons.utility import utility
 from algorithms.release.ledger import Share
 from audit.results.plots import BLACK

@@ -20,15 +20,16 @@ import numpy as np
 import pytest
 
 from algorithms.bottom_up import BottomUp
-from algorithms.bottom_up.system import release
 from algorithms.hierarchy import Hierarchy
 from algorithms.schema import Schema
 from audit.report.formats import FORMS
 from audit.report.page import build_report
 from audit.results.files import write_json
 from tests.audit.report.hostile import planted, planted_estimate
-from tests.helpers import contents, in_full, plaudit, replayed
+from tests.helpers import contents, in_full, plaudit, replayed, system_module
 from tests.workspace import AREAS, HOUSEHOLDS, RELEASED, RUNS
+
+release = system_module("bottom_up").release
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 RELEASES = {

@@ -17,7 +17,6 @@ import pytest
 from matplotlib import cbook
 
 from algorithms.bottom_up import BottomUp
-from algorithms.bottom_up.system import release
 from algorithms.release.intake import read_histogram
 from algorithms.schema import Schema
 from audit.io.text import from_cell, printable, shown
@@ -25,7 +24,9 @@ from audit.results.folder import name_in_files, read_audits, save_result
 from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 from tests.audit.report.hostile import PAYLOADS, by_kind
 from tests.audit.report.test_formats import NAMES
-from tests.helpers import audited, contents, in_full, rows_of
+from tests.helpers import audited, contents, in_full, rows_of, system_module
+
+release = system_module("bottom_up").release
 
 SQL = (
     "'", '"', "''", '""', "';", "' or '1'='1", '" or 1=1 --', "' or 1=1 --", "'; drop table groups; --",

@@ -13,16 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algorithms.bottom_up import BottomUp, PublishedTotals, WeightedBottomUp
-from algorithms.bottom_up import system as release_module
 from algorithms.bottom_up.calibration import agreement, whole_cells
 from algorithms.bottom_up.intake import read_published, read_units
-from algorithms.bottom_up.system import release
 from algorithms.bottom_up.weighted import round_units, units_of
 from algorithms.hierarchy import Hierarchy
 from algorithms.release.frames import Frame
 from algorithms.schema import Schema
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
-from tests.helpers import refuses, rows_of
+from tests.helpers import refuses, rows_of, system_module
+
+MODULE = system_module("bottom_up")
+release = MODULE.release
 
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18+")})
 AREAS = ["state", "county"]
@@ -296,7 +297,7 @@ def test_releases_that_are_refused(monkeypatch, tmp_path):
         known,
         rng=np.random.default_rng(0),
     )
-    monkeypatch.setattr(release_module, "LARGEST_RELEASE", 53)
+    monkeypatch.setattr(MODULE, "LARGEST_RELEASE", 53)
     refused("a release must have at most 53 rows, got 54 or more", mechanism)
     assert not (tmp_path / "out").exists()
 

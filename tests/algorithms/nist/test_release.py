@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from algorithms.nist import Groups, NistDp3, choose_groups, read_groups
-from algorithms.nist.system import release
 from algorithms.schema import Schema
 from audit.io.text import from_cell
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
-from tests.helpers import rows_of
+from tests.helpers import rows_of, system_module
+
+release = system_module("nist").release
 
 SCHEMA = Schema({"sex": ("male", "female"), "age": ("0-17", "18, or more"), "county": ("a", "b", "c")})
 RECORDS = np.array([[0, 1, 2]] * 60 + [[1, 0, 0]] * 50 + [[1, 1, 1]] * 40)

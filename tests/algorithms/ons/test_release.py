@@ -9,12 +9,14 @@ import pytest
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.ons import IndependentNoise, OnsTopDown
-from algorithms.ons import system as module
-from algorithms.ons.system import default_levels, release
 from algorithms.ons.tables import Domain, Table
+from algorithms.ons.top_down import default_levels
 from algorithms.schema import Grouping, Schema
 from tests.algorithms.releases import names, record, refused_in_one_line, released, specification
-from tests.helpers import rows_of
+from tests.helpers import rows_of, system_module
+
+MODULE = system_module("ons")
+release = MODULE.release
 
 SCHEMA = Schema({"sex": ("f", "m"), "age": ("young", "old")})
 LEAVES = [("north", "1"), ("north", "2"), ("south", "1")]
@@ -146,7 +148,7 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
 )
 def test_releases_that_break_a_rule(monkeypatch, options, words):
     options = dict(options)
-    monkeypatch.setattr(module.engine, "LARGEST_RELEASE", options.pop("most", module.engine.LARGEST_RELEASE))
+    monkeypatch.setattr(MODULE.engine, "LARGEST_RELEASE", options.pop("most", MODULE.engine.LARGEST_RELEASE))
     mechanism = OnsTopDown(TREE, SCHEMA, options.pop("epsilon", 1.0), perturb_zeros=options.pop("perturb_zeros", True))
     with pytest.raises(ValueError, match=words):
         release(mechanism, PEOPLE, **{"areas": AREAS, "out": "out", "rng": RNG} | options)
