@@ -16,7 +16,6 @@ from audit.cli.inputs.targets import own_mechanism
 from audit.events import Event
 from audit.measure import evaluation
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
-from audit.measure.search import search_loss
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind
 from audit.sampling.anew import as_before, runs_anew
@@ -125,12 +124,6 @@ def test_a_constant_that_follows_the_database_is_a_violation(told):
     """A hash, a lookup and the total itself; new processes, .5 s."""
     result = audit(beside(lambda data: told(data if told.__name__ == "<lambda>" else int(data.sum()))))
     assert (result.verdict, result.notes) == ("violated", ())
-
-
-def test_a_search_asks_for_a_mechanism_as_it_was_before_its_first_audit():
-    """New processes, .5 s: what a closure keeps of the pairs that were tried is no part of it."""
-    with refused_like(ValueError, KEPT):
-        search_loss(beside(in_order(iter(range(9)))), [PAIR, PAIR], ONE, keep=1, size=2000, rng=1)
 
 
 def test_a_mechanism_that_an_earlier_audit_has_set_is_no_other_for_it():

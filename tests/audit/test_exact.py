@@ -23,10 +23,6 @@ from tests.helpers import refused_like
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
 
 
-def geometric_pmf(epsilon, shift, outputs):
-    return np.exp(TwoTailedGeometric(epsilon).logpmf(outputs - shift))
-
-
 def literal_delta(p, q, epsilon):
     """The largest p(E) - exp(epsilon) q(E) over every event E, one by one."""
     events = itertools.product([False, True], repeat=len(p))
@@ -80,40 +76,6 @@ def test_all_levels_of_rdpc_together_lose_epsilon(epsilon, quantile):
 
 
 # Known truth: brute force
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
-@pytest.mark.parametrize(("left", "right"), [(1, 1), (3, 2), (0, 4)])
-def test_gdpc_is_brute_force_over_a_lattice_of_outputs(epsilon, left, right):
-    reach = math.ceil(40 / epsilon)
-    outputs = np.arange(-reach, reach + 6)
-    p = np.multiply.outer(geometric_pmf(epsilon, 0, outputs), geometric_pmf(epsilon, 0, outputs)).ravel()
-    q = np.multiply.outer(geometric_pmf(epsilon, left, outputs), geometric_pmf(epsilon, right, outputs)).ravel()
-    brute = loss_distribution(p, q)
-    law = GDPC(epsilon).exact_loss(NeighborPair.declared([7, 9], [7 - left, 9 + right], "add_remove"))
-    assert law.loss == pytest.approx(brute.loss, abs=1e-11)
-    assert law.probability == pytest.approx(brute.probability, rel=1e-9)
-    assert law.maximum == pytest.approx((left + right) * epsilon, abs=1e-12)
-    assert law.reverse().probability == pytest.approx(brute.reverse().probability, rel=1e-9)
-
-
-@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (2.0, 3), (6.0, 2), (0.7, 1), (5.0, 7)])
-def test_the_law_of_adpc_is_the_direct_convolution(epsilon, parts):
-    step = epsilon / parts
-    reach = math.ceil(60 / step)
-    one = geometric_pmf(step, 0, np.arange(-reach, reach + 1))
-    total = one
-    for _ in range(parts - 1):
-        total = np.convolve(total, one)
-    middle = total.size // 2
-    s = np.arange(-math.ceil(20 / step), math.ceil(20 / step) + 1)
-    np.testing.assert_allclose(np.exp(ADPC(epsilon, parts).logpmf_sum(s)), total[middle + s], rtol=1e-11)
-
-    padding = np.zeros(2 * parts)
-    brute = loss_distribution(np.append(total, padding), np.append(padding, total))
-    law = ADPC(epsilon, parts).exact_loss(NeighborPair.add_people([5], 0, 2))
-    for at in 2 * epsilon * np.array([0, 0.1, 0.3, 0.5, 0.7]):
-        assert law.delta_at(at) == pytest.approx(brute.delta_at(at), rel=1e-9, abs=1e-14)
 
 
 def test_the_law_of_adpc_keeps_its_digits_where_noise_is_wide():
@@ -216,14 +178,6 @@ def test_quantiles_of_four_shares():
 # Known truth: the grid
 
 
-def test_a_grid_that_losses_lie_on_changes_nothing():
-    for law, grid in ((GDPC(0.25).exact_loss(ONE_MORE), 0.5), (GaussianCounts(0.1).exact_loss(ONE_MORE), 0.2)):
-        listed, spread = law.compose(law).compose(law), law.self_compose(3, grid=grid)
-        for at in (0.0, 0.1, 0.5, 0.7):
-            assert spread.delta_at(at) == pytest.approx(listed.delta_at(at), rel=1e-11)
-            assert spread.reverse().delta_at(at) == pytest.approx(listed.delta_at(at), rel=1e-11)
-
-
 def test_the_grid_keeps_digits_far_out_in_the_tail():
     """Deltas of 1e-60, which sums of both signs of order 1 could not hold."""
     law = GaussianCounts(0.005).exact_loss(ONE_MORE)
@@ -236,16 +190,6 @@ def test_the_grid_keeps_digits_far_out_in_the_tail():
     fft = np.fft.irfft(np.fft.rfft(law.probability, 2048) ** 2, 2048)[: rough.size]
     rare = (rough > 1e-60) & (rough < 1e-30)
     assert np.max(np.abs(fft[rare] / rough[rare] - 1)) > 1  # negative control
-
-
-def test_the_error_of_the_grid_is_of_second_order():
-    law = ADPC(1.0, 2).exact_loss(ONE_MORE)
-    wide = LossDistribution(law.loss[law.log_p > -60], law.log_p[law.log_p > -60])
-    exact = wide.compose(wide).renyi(2)
-    errors = [wide.compose(wide, grid=grid).renyi(2) / exact - 1 for grid in (0.04, 0.02, 0.01)]
-    assert np.all(np.array(errors) > 0)
-    assert errors[0] < 2e-3
-    assert errors[0] / errors[2] == pytest.approx(16, rel=0.3)
 
 
 def test_many_laws_together():

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pickle
 import re
 import threading
 from dataclasses import dataclass
@@ -115,16 +114,6 @@ def test_a_factory_builds_once_in_every_process():
     for size in (1, 5):
         assert len(mechanism(1.0, size, np.random.default_rng(0))) == size
     assert built == [os.getpid()]
-
-
-def test_what_a_factory_built_stays_in_its_process():
-    mechanism = per_run(factory=Connection, seedable=False)
-    mechanism._built = Connection().release
-    copied = pickle.loads(pickle.dumps(mechanism))
-    assert copied._built is None
-    assert pickle.loads(pickle.dumps(per_run(noisy_total)))(np.ones(2), 2, np.random.default_rng(0)) == per_run(
-        noisy_total
-    )(np.ones(2), 2, np.random.default_rng(0))
 
 
 def test_an_object_that_cannot_be_sent_is_refused():

@@ -17,7 +17,6 @@ dp.enable_features("contrib")
 
 WHOLE = dp.atom_domain(T=int), dp.absolute_distance(T=int)
 COUNTS = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-FLOATS = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
 ROWS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 PAIR = NeighborPair.add_people(5, ())
 SURE = 1 - 1e-6  # false alarm of each audit below: one in a million
@@ -101,20 +100,6 @@ def test_a_measurement_is_run_as_it_is_or_made_anew():
     assert len(made) == 2  # once for its promise, once to run
     rows = opendp.mechanism(ROWS >> dp.t.then_count() >> dp.m.then_laplace(1.0))
     assert abs(np.mean(rows(np.arange(50), 200, None)) - 50) < 1
-
-
-def test_what_is_no_noise_for_each_entry_is_refused():
-    chosen = opendp.mechanism(lambda: dp.m.make_noisy_max(*FLOATS, dp.max_divergence(), 1.0), d_in=1.0, entrywise=True)
-    with refused_like(ValueError, r"entrywise noise gives an output for each entry, 4, got \(\)"):
-        chosen(np.array([1.0, 2.0]), 2, None)
-
-
-@pytest.mark.slow
-def test_two_processes_make_their_own():
-    """The result is one audit's, in half the blocks each; nothing is pickled but how it is made."""
-    mechanism = opendp.mechanism(counts, entrywise=True)
-    result = measure_loss(mechanism, PAIR, mechanism.claim, size=20_000, confidence=SURE, n_jobs=2, rng=1)
-    assert result.verdict == "not refuted"
 
 
 def test_bad_input_is_refused_in_one_line(monkeypatch):

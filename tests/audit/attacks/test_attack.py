@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from audit.attacks import Attack, classifiers
+from audit.attacks import Attack
 from audit.attacks.paths import path_statistics
 from audit.attacks.protocol import candidate_statistics, registered
 from audit.events import cell
-from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import exploration, names
-from tests.audit.sampling.cases import THREE, given_runs, runs_of
+from tests.audit.sampling.cases import THREE, runs_of
 from tests.helpers import noisy, refused_like
 
 BUNDLED = (
@@ -29,10 +28,6 @@ OWN = (cell(0), cell(1))
 
 def all_but(*names):
     return tuple(look for look in AUTOMATIC if look not in names)
-
-
-def test_bundled_attacks_are_known_and_automatic():
-    assert {*BUNDLED} <= {*AUTOMATIC}
 
 
 @pytest.mark.parametrize(
@@ -92,12 +87,10 @@ def test_other_names_and_attacks_without_anything_to_search_are_refused(made, wo
         made()
 
 
-UNKNOWN = NeighborPair.declared("x", "y", "add_remove")
 TREE = [-1, 0, 0, 0]
 CHANGED = ["output[1]", "distance of output[1] from 40.5", "sum of output"]
 RATIO = "log-likelihood ratio of y over x"
 OTHERS = ["output[0]", "output[2]"]
-BUNDLE = Attack(looks=BUNDLED)
 ROUGHLY = Attack(looks=tuple(look for look in BUNDLED if look != "precision"))  # the noise is that of floats
 
 
@@ -184,48 +177,6 @@ def test_candidates_know_which_attack_found_them():
     own = candidate_statistics(runs_of(), Attack(OWN), 3000)
     assert own.statistics == OWN
     assert (own.tried, own.attack_of(own.statistics[1])) == (("own statistics",), "own statistics")
-
-
-def test_where_the_pair_does_not_tell_more_runs_find_what_moves():
-    made = []
-    runs = runs_of(
-        lambda data, size, rng: rng.laplace([0, 0, data == "y", 0], size=(size, 4)), UNKNOWN, (4,), told=made
-    )
-    found, spent = find(runs, Attack.named("entries"), 3000)
-    assert sum(made) == spent == 600
-    # 11 standard errors; another entry passes 5 with probability 2e-6.
-    assert names(found)[0] == "output[2]"
-    assert names(found)[1].startswith("distance of output[2] from 0.")
-    assert sorted(names(found)[2:]) == ["output[0]", "output[1]", "output[3]"]  # singly, after what moves
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_an_output_that_is_one_number_costs_a_quarter_for_gaps_and_a_glance_at_its_digits(shape):
-    runs = runs_of(lambda data, size, rng: rng.integers(0, 9, (size, *shape)), UNKNOWN, shape)
-    found, spent = find(runs, BUNDLE, 10_000)
-    assert names(found) == [cell(*(0,) * len(shape)).name]
-    assert spent == 2500
-    assert find(runs, Attack.without("novelty"), 10_000)[1] == 1000
-    _, spent = find(runs, Attack.named("entries"), 10_000)
-    assert spent == 0
-
-
-def test_lessons_are_no_longer_than_they_need_be(monkeypatch):
-    monkeypatch.setattr(classifiers, "MOST", 500)
-    assert found_in(sharing, Attack.named("trained"))[1] == 300 + 500
-
-
-def test_given_outputs_are_searched_like_fresh_ones():
-    rng = np.random.default_rng(3)
-    x, y = rng.laplace(size=(2, 2000, 4))
-    y[:, [1, 3]] += 0.8, 1  # 10 and 12 standard errors: neither tells all
-    runs = given_runs(x.round(6), y.round(6), UNKNOWN)
-    found, spent = find(runs, BUNDLE, 3000)
-    assert names(found)[0] == "output[3]"
-    assert names(found)[-4:-2] == ["logistic regression on 4 entries", "gradient boosting on 4 entries"]
-    assert names(found)[-2:] == [GAP, "how new an entry is"]
-    assert spent == 600 + 750
-    assert runs.left == [1325, 1325]
 
 
 @settings(max_examples=50)

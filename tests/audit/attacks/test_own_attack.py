@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 
 from audit import NeighborPair, PureDP, Statistic, measure_loss
 from audit.attacks import Attack, Exploration, register_attack
-from audit.attacks.protocol import _registered, attack_names, candidate_statistics
-from audit.cli import main
+from audit.attacks.protocol import _registered, candidate_statistics
 from audit.events import cell
 from audit.outputs import Kind
 from audit.sampling.runs import MechanismRuns
@@ -65,26 +63,6 @@ def test_no_audit_without_it_finds_the_leak(registered, gone, verdict):
     assert measure_loss(leaky, PAIR, PureDP(1.0), attack=attack, size=2000, rng=1).verdict == verdict
 
 
-def test_the_command_knows_it(registered, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    np.savetxt(tmp_path / "counts.csv", PAIR.x, fmt="%d")
-    options = ["--data", "counts.csv", "--claim", "pure:1", "--size", "2000", "--seed", "1", "--json"]
-    command = ["audit", f"{__name__}:leaky", *options, "--attack", "fractional_bits"]
-    with pytest.raises(SystemExit) as left:
-        main(command)
-    assert left.value.code == 1
-    (result,) = json.loads(capsys.readouterr().out).values()
-    assert "bits of output[" in result["event"]
-
-
-def test_it_looks_where_it_says_so(registered, monkeypatch):
-    assert "fractional_bits" in attack_names()
-    assert "fractional bits" in Attack().looks
-    monkeypatch.setattr(Rounding, "automatic", False)
-    assert "fractional bits" not in Attack().looks
-    assert Attack.named("fractional_bits").looks == ("fractional bits",)
-
-
 def test_it_cannot_spend_the_runs_that_choose(registered):
     runs = MechanismRuns(PAIR, np.random.SeedSequence(1), Kind((2,)), leaky)
     assert candidate_statistics(runs, Attack.named("fractional_bits"), 400).spent == 20
@@ -132,8 +110,3 @@ def test_an_attack_that_gets_no_runs_is_skipped_and_the_result_says_so(monkeypat
     assert "the attack fractional_bits got no runs, as those before it spent them" in " ".join(result.notes)
     without = Attack.without("greedy" if greedy else "trained")
     assert measure_loss(leaky_words, PAIR, PureDP(1.0), attack=without, size=400, rng=seed).attack == "fractional_bits"
-
-
-@pytest.mark.parametrize("size", [27, 100])
-def test_an_audit_of_few_runs_has_some_left_for_it(registered, size):
-    assert measure_loss(leaky, PAIR, PureDP(1.0), size=size, rng=1).selection == round(0.3 * size)

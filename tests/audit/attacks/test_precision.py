@@ -39,11 +39,6 @@ def test_a_number_is_a_multiple_of_its_lowest_bit_and_of_no_higher_one(whole, ex
     assert significant_bits(value).item() == whole.bit_length() - twos
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32])
-def test_numbers_of_every_kind_have_bits(dtype):
-    assert lowest_bit(np.array([0, 1], dtype)).tolist() == [ZERO, 0]
-
-
 def laplace(data, size, rng):
     return data[0] + rng.laplace(size=size)
 
@@ -85,17 +80,6 @@ def test_rounded_noise_and_large_counts_are_not_accused(rounding, looked_at):
     result = measure_loss(rounded, wide, PureDP(1), confidence=SURE, size=20_000, rng=2)
     assert result.verdict == "not refuted"
     assert ("bit of" in result.searched) == looked_at
-
-
-def test_values_that_are_no_numbers_speak_for_neither_database():
-    def mostly(data, size, rng):
-        outputs = np.round(laplace(data, size, rng), 3)
-        lost = rng.random(size) < 0.3
-        outputs[lost] = rng.choice([np.inf, -np.inf, -1.797e308], lost.sum())
-        return np.where(np.abs(outputs) < 1e300, outputs + 2.0**-40, outputs)
-
-    result = measure_loss(mostly, NONE_OR_ONE, PureDP(1), size=20_000, confidence=SURE, rng=3)
-    assert result.verdict == "not refuted"  # false alarm 1e-6
 
 
 def test_bits_that_prove_nothing_tell_nothing():

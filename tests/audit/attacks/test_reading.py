@@ -18,7 +18,6 @@ from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.outputs import Kind, read_outputs
-from audit.sampling import calls
 from audit.sampling.runs import GivenRuns
 from audit.values import ABSENT, ANOTHER, NAN, NOTHING, NUMBER, RAISED, RAISED_WORD, WORD
 from tests.audit.sampling.cases import ROOT, THREE, given_runs, runs_of
@@ -139,11 +138,6 @@ def test_zeros_of_both_signs_have_a_column_and_are_one_value():
     assert not np.signbit(zeros["output[0]"]).any()  # one of equal values stands for all: no sign of a zero hangs on it
 
 
-def test_a_long_word_is_shown_in_part():
-    (column,) = learned(*["a" * 5000, "b"] * 2).columns[:1]
-    assert column.in_words(0.0) == f"{'a' * 80!r}... (5000 letters)"
-
-
 def test_lists_of_varying_length_have_a_length_and_hold_words():
     found = learned(["a", "b"], ["b", "b", "b"], [])
     seen = columns_of(found, ["b", "a", "b"], [], ["c"], BrokenError)
@@ -152,13 +146,6 @@ def test_lists_of_varying_length_have_a_length_and_hold_words():
     assert seen["'a' within output"] == [1, ABSENT, ABSENT, RAISED]
     assert seen["output[1] in words"] == [ANOTHER, ABSENT, ABSENT, RAISED]
     assert "output[2] in words" in seen
-
-
-@pytest.mark.parametrize("outputs", [[BrokenError, BrokenError], [[], []], [{}, {}]])
-def test_outputs_without_a_part_have_a_column_all_the_same(outputs):
-    found = learned(*outputs * 20)
-    assert len(found.columns) == 1
-    assert found(texts(*outputs)).shape == (2, 1)
 
 
 PLAIN = st.none() | st.booleans() | st.floats() | st.integers(-9, 9) | st.text(max_size=6)
@@ -241,24 +228,6 @@ def test_of_words_of_as_many_values_the_first_are_looked_into():
     assert list(dict.fromkeys(inside)) == [f"part {k}" for k in range(reading.LOOKED_INTO)]
 
 
-def test_parts_that_are_not_looked_at_count_as_never_seen(monkeypatch):
-    monkeypatch.setattr(reading, "COLUMNS", 3)
-    found = learned({"a": 1, "b": 2}, {"a": 1, "b": 2, "c": 3})
-    assert [column.name for column in found.columns] == ["number of keys of output", 'output["a"]', 'output["b"]']
-    assert found.new(texts({"a": 7}, {"c": 3})).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("size", [60, 400, 2000])
-def test_words_of_few_runs_are_looked_into(size):
-    """Selection sees too few to know that words have many values; none repeats."""
-
-    def told(data, size, rng):
-        return [f"{data[1]}:{one}" for one in rng.integers(0, 10**6, size)]
-
-    result = measure_loss(told, THREE, PureDP(1), size=size, rng=1)
-    assert (result.verdict, result.attack) == ("violated", "words")
-
-
 def test_one_column_alone_is_read_as_among_all():
     seen = [{"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1, "y", True]}, {"a": math.nan, "b": ""}, BrokenError]
     found = learned(*seen)
@@ -305,12 +274,6 @@ def test_no_more_is_learned_than_memory_holds(monkeypatch):
         learn(runs, CHOOSING, inside=True)
 
 
-def test_blocks_of_the_same_few_words_are_no_sign_of_a_shared_stream(monkeypatch):
-    monkeypatch.setattr(calls, "CELLS", 20 * calls.TEXT)
-    for mechanism in (lambda data, size, rng: rng.choice(["a", "b"], size), lambda data, size, rng: ["a"] * size):
-        assert learn(runs_of(mechanism, shape=None), 2000, inside=True)[1] == 200
-
-
 # What candidates are called, and which attack found them
 
 
@@ -326,21 +289,7 @@ def test_events_are_told_in_the_words_of_the_outputs():
     assert str(threshold) == "y if output[0] >= 'yes', x if output[0] <= 'no'"
 
 
-def test_what_is_inside_words_is_the_find_of_the_attack_on_words():
-    runs = runs_of(lambda data, size, rng: [f"{data[1]}:{one}" for one in rng.integers(0, 10**6, size)], shape=None)
-    result = measure_loss(runs.mechanism, THREE, PureDP(1), size=4000, rng=1)
-    assert (result.verdict, result.attack) == ("violated", "words")
-    assert "words" in result.tried
-    assert "number 1 in output" in result.event or "first" in result.event
-    without = measure_loss(runs.mechanism, THREE, PureDP(1), attack=Attack.without("words"), size=4000, rng=1)
-    assert without.verdict == "no power"
-    assert "words" not in without.tried
-    numbers = candidate_statistics(runs_of(), Attack(), 3000)
-    assert "words" not in numbers.tried  # nothing to look at
-
-
 NAMES = ["Zürich", "ill=no", 2020]
-LEVELS = pd.MultiIndex.from_product([["a"], NAMES])
 
 
 @pytest.mark.parametrize(
@@ -368,37 +317,3 @@ def test_columns_have_their_names_in_events(make, name):
     assert "output[1" not in result.searched
     given = [mechanism(data, 300, np.random.default_rng(data[1])) for data in (THREE.x, THREE.y)]
     assert name in measure_loss_from_outputs(*given, PureDP(1.0), relation="add_remove", attack="entries", rng=1).event
-
-
-@pytest.mark.parametrize("form", ["{:.2f}%", "${:,.2f}"])
-def test_numbers_in_words_are_found_in_any_of_many_columns(form):
-    def tables(side, seed):
-        values = np.random.default_rng(seed).laplace(1000, 50, (400, 9))
-        values[:, 7] += 300 * side
-        return [tuple(map(form.format, row)) for row in values]
-
-    result = measure_loss_from_outputs(
-        tables(0, 1), tables(1, 2), PureDP(1.0), relation="add_remove", attack="words", rng=1
-    )
-    assert result.verdict == "violated"
-    assert "number 1 in output[7]" in result.event
-
-
-def many_words(data, size, rng):
-    """One of a million words; on `y` now and then another."""
-    words = np.char.add("w", rng.integers(0, 10**6, size).astype(str))
-    return np.where((rng.random(size) < 0.02) & (data[1] == 41), "zebra", words)
-
-
-@pytest.mark.slow
-def test_a_word_that_gives_one_database_away_is_found_among_a_million():
-    result = measure_loss(many_words, THREE, PureDP(1), size=60_000, rng=1)
-    assert result.verdict == "violated"
-    # Learned from 1,800 runs; of 21,000 on y 420 are zebras, which shows logit(0.05 ** (1 / 420)) = 4.9.
-    assert result.measured.epsilon > 4
-
-
-@pytest.mark.parametrize("size", [27, 40])
-def test_words_of_few_runs_are_audited(size):
-    result = measure_loss(lambda data, n, rng: rng.choice(["a", "b"], (n, 2)), THREE, PureDP(1), size=size, rng=1)
-    assert result.verdict == "no power"

@@ -80,13 +80,6 @@ def test_the_size_of_a_log_ratio_may_be_that_of_its_other_sign():
     assert estimate.interval == (0, -estimate.low[0])
 
 
-def test_an_event_that_always_happens_still_has_an_interval():
-    estimate = direct_loss([1] * 20, [1] * 20, 0, at=[1])
-    assert estimate.loss[0] == 0
-    assert estimate.low[0] < -0.1
-    assert estimate.high[0] > 0.1
-
-
 def test_the_bias_is_said_and_the_exact_count_is_not():
     estimate = direct_loss(halving() + 77_777, halving() + 77_776, 77_777)
     assert "uncorrected" in estimate.assumptions[0]

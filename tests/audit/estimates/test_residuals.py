@@ -11,9 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 from scipy.stats import gaussian_kde, norm
 from scipy.stats import t as student
-from sklearn.neighbors import KernelDensity
 
-import audit.estimates.residuals
 from audit.estimates.residuals import residual_loss
 from audit.results import LossEstimate
 from tests.helpers import averaged, geometric, halving, refused_like
@@ -27,21 +25,6 @@ def test_the_lag_tail_of_a_geometric_law_is_exact_at_every_start_and_lag(lag):
     estimate = residual_loss(halving(), lag=lag, at=range(8), rng=1)
     assert estimate.loss == pytest.approx(np.full(8, math.log(2)), abs=1e-14)
     assert estimate.value == pytest.approx(math.log(2), abs=1e-14)
-
-
-def test_the_lag_tail_follows_the_rising_loss_of_an_average():
-    epsilon, size = 0.2, 200_000
-    k = np.arange(-2000, 2001)
-    one = np.tanh(epsilon / 8) * np.exp(-epsilon / 4 * np.abs(k))
-    pmf = np.convolve(np.convolve(one, one), np.convolve(one, one))
-    errors = np.arange(-8000, 8001) / 4
-    quantiles = (np.arange(size) + 0.5) / size
-    sample = errors[np.searchsorted(np.cumsum(pmf), quantiles)]  # the law itself instead of draws from it
-    estimate = residual_loss(sample, rng=1)
-    lag = estimate.settings["lag"]
-    exact = [math.log(pmf[errors >= k].sum() / pmf[errors >= k + lag].sum()) / lag for k in estimate.at]
-    assert estimate.loss == pytest.approx(exact, rel=0.003)
-    assert (np.diff(estimate.loss) > 0).all()
 
 
 @pytest.mark.parametrize("shape", [(9261,), (3, 500)])
@@ -79,14 +62,6 @@ def test_a_robust_kernel_is_not_blind_to_heavy_tails(epsilon):
     assert clean.value == pytest.approx(epsilon, rel=0.15)
 
 
-def test_an_absolute_bandwidth_is_that_of_scikit_learn():
-    residuals = geometric(0.3, 2000, np.random.default_rng(3))
-    estimate = residual_loss(residuals, method="kde", bandwidth=1.3, bandwidth_unit="people", resamples=20, rng=1)
-    density = KernelDensity(bandwidth=1.3, rtol=0).fit(residuals[:, None])
-    expected = density.score_samples(estimate.at[:, None]) - density.score_samples(estimate.at[:, None] + 1)
-    assert estimate.loss == pytest.approx(expected, abs=1e-11)
-
-
 def test_a_density_that_underflows_stays_finite():
     residuals = np.repeat([-400.0, 0.0, 1.0, 400.0], 5)
     estimate = residual_loss(residuals, method="kde", bandwidth=0.5, bandwidth_unit="people", rng=1)
@@ -118,13 +93,6 @@ def test_the_slope_of_gaussian_noise_is_rho(rho, change):
         middle = np.abs(estimate.at - np.median(sample)) < 2 * scale
         line = (estimate.at - sample.mean()) * change / scale**2  # log-ratio of one step of `change` people
         assert estimate.loss[middle] == pytest.approx(line[middle], rel=0.06, abs=0.02)
-
-
-def test_the_slope_does_not_depend_on_the_unit_of_the_answers():
-    residuals = np.random.default_rng(5).normal(0, 2, 3000)
-    people, thousands = (residual_loss(residuals * u, method="slope", change=u, rng=1) for u in (1.0, 1000.0))
-    assert thousands.value == pytest.approx(people.value, rel=1e-9)
-    assert thousands.interval == pytest.approx(people.interval, rel=1e-9)
 
 
 @given(any_residuals, st.sampled_from([1, 1.5, 4]), st.sampled_from([0, 0.25, 3]))
@@ -162,43 +130,12 @@ def test_the_histogram_is_its_definition(residuals):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(400,), (20, 20)])
-def test_work_in_small_pieces_gives_the_same_losses(method, shape, monkeypatch):
-    residuals = averaged(0.8, shape, np.random.default_rng(4))
-    whole = residual_loss(residuals, method=method, rng=1)
-    monkeypatch.setattr(audit.estimates.residuals, "_CELLS", 1)
-    pieces = residual_loss(residuals, method=method, rng=1)
-    assert pieces.loss == pytest.approx(whole.loss, abs=1e-12, nan_ok=True)
-    assert pieces.interval == pytest.approx(whole.interval, rel=0.4)  # same weights, in another order
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_the_seed_moves_the_intervals_only(method):
     residuals = geometric(0.5, 500, np.random.default_rng(6))
     first, again, other = (residual_loss(residuals, method=method, rng=seed) for seed in (1, 1, 2))
     assert first.to_dict() == again.to_dict()
     assert first.loss == pytest.approx(other.loss, nan_ok=True, rel=0, abs=0)
     assert first.interval != other.interval
-
-
-def test_every_setting_changes_what_it_names():
-    residuals = geometric(0.1, 2000, np.random.default_rng(7))
-    plain = residual_loss(residuals, method="kde", rng=1)
-    absolute = {"bandwidth": plain.settings["kernel_sd"], "bandwidth_unit": "people"}
-    same = residual_loss(residuals, method="kde", **absolute, rng=1)
-    assert same.loss == pytest.approx(plain.loss, abs=1e-12)
-    assert plain.settings["kernel_sd"] == pytest.approx(0.15 * residuals.std(ddof=1))
-    for setting in ({"bandwidth": 0.3}, {"percentile": 90}, {"multiplier": 1}):
-        changed = residual_loss(residuals, method="kde", **setting, rng=1)
-        assert changed.loss.tolist() != plain.loss.tolist()
-        assert changed.settings | {"kernel_sd": 0, "window": 0} == plain.settings | setting | {
-            "kernel_sd": 0,
-            "window": 0,
-        }
-    wide, narrow = (residual_loss(residuals, method="histogram", multiplier=m, rng=1) for m in (2, 1))
-    assert wide.settings["window"] == 2 * narrow.settings["window"]
-    half = residual_loss(residuals, confidence=0.5, rng=1)
-    assert (half.high - half.low < residual_loss(residuals, rng=1).high - half.low).all()
 
 
 def test_default_steps_are_rounded_up_where_residuals_are_whole():
@@ -253,31 +190,6 @@ def test_resampling_follows_the_dependence():
     fixed = np.array([rng.permutation(base[0]) for _ in range(20)])
     assert width(fixed) == pytest.approx(np.zeros(3), abs=1e-12)
     assert (width(fixed.ravel()) > 0.01).all()
-
-
-def test_blocks_within_several_runs_are_units_of_their_own():
-    residuals = geometric(0.3, (3, 40), np.random.default_rng(11))
-    labels = np.repeat(["north", "south", "east", "west"], 10)
-    estimate = residual_loss(residuals, blocks=labels, rng=1)
-    assert (estimate.settings["resampled"], estimate.settings["units"]) == ("blocks", 12)
-    flat = residual_loss(residuals.ravel(), blocks=np.repeat(np.arange(12), 10), rng=1)
-    # The same twelve units; labels come in alphabetical order, so the weights meet them in another.
-    assert flat.loss.tolist() == estimate.loss.tolist()
-    assert flat.interval == pytest.approx(estimate.interval, rel=0.3)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_estimate_states_its_assumptions(method):
-    residuals = geometric(0.3, (2, 400), np.random.default_rng(12))
-    several, one = residual_loss(residuals, method=method, rng=1), residual_loss(residuals[0], method=method, rng=1)
-    blocked = residual_loss(residuals[0], method=method, blocks=np.arange(400) % 7, rng=1)
-    for words in ("translation equivariance", "exchangeable areas", "one cell of one area"):
-        assert sum(words in said for said in one.assumptions) == 1
-    assert several.assumptions[-1] == "runs are independent of each other"
-    assert "areas are independent: in raked tables they are not" in one.assumptions[-1]
-    assert "blocks of areas are independent" in blocked.assumptions[-1]
-    assert one.statistic == ("rho" if method == "slope" else "median |loss|")
-    assert str(one).startswith(f"estimate, no bound: {one.statistic} ")
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from audit.bounds.game import variation_game_lower
 from audit.claims import ApproxDP
 from audit.exact import LossDistribution
 from audit.measure.evaluation import support_witness
-from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss
 from audit.methods import OneRun, Variation
 from audit.neighbors import NeighborPair
 from audit.planning import plan_power, plan_size
-from audit.report.words import meaning
 from audit.results import AuditResult
 from audit.review.verify import verify_result
 from tests.audit.methods.cases import BOTH, ONE, lower, named
@@ -73,17 +72,6 @@ def test_a_measured_epsilon_of_0_is_read_as_one():
     assert AuditResult.from_dict(sound.to_dict()).measured.budget == sound.measured.budget == 0
 
 
-def test_given_outputs_and_groups():
-    rng, far = np.random.default_rng(6), NeighborPair.add_people([5], 0, people=2)
-    outputs = noisy(np.array([5.0]), 20_000, rng), noisy(np.array([6.0]), 20_000, rng)
-    given = measure_loss_from_outputs(*outputs, ApproxDP(0, 0.2), relation="add_remove", rng=1)
-    assert given.verdict == "violated"
-    assert 0.36 < given.measured.delta < LAPLACE
-    group = measure_loss(noisy, far, ApproxDP(0, LAPLACE), size=20_000, rng=1)
-    assert group.verdict == "not refuted"
-    assert 0.29 < group.measured.delta < (1 - math.exp(-1)) / 2  # a half of what two people show
-
-
 @pytest.mark.parametrize(
     ("share", "wrong", "event"), [(1.0, 0.5, BOTH), (0.3, 0.5, BOTH), (0.1, 0.0, BOTH), (0.05, 0.1, ONE)]
 )
@@ -138,14 +126,6 @@ def test_plans_keep_their_word():
     assert "tells all with probability delta and else nothing: its event is seen in every run" in Variation(
         claim, 1, 0.95
     ).assumed(1.0)
-
-
-def test_it_is_written_as_what_it_is():
-    result = measure_loss(uniform, PAIR, ApproxDP(0, 0.03), size=20_000, rng=1)
-    assert "promised delta 0.03 (add/remove), lower bound 0.0" in str(result)
-    promise, broken = meaning(result)
-    assert promise.endswith("and is right at most 51.50 times in 100.")
-    assert "the guess is right at least 5" in broken
 
 
 def test_what_total_variation_has_no_use_for():

@@ -141,12 +141,6 @@ def test_databases_are_read_only_copies():
     counts[0] = 7  # the caller's array stays the caller's
 
 
-def test_whole_numbers_stored_as_floats_are_counts():
-    pair = NeighborPair.add_people(np.array([3.0, 4.0]), 0)
-    assert pair.x.dtype == pair.y.dtype == np.int64
-    assert NeighborPair.add_people(5, ()).y == 6
-
-
 def test_a_declared_pair_takes_anything_and_says_so():
     table, ragged, mixed = object(), [[1], [2, 3]], [1, "a"]
     for data in (table, ragged, mixed, None, {"a": 1}, "path.csv"):

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import math
-import os
-import weakref
-
 import joblib
 import numpy as np
 import pytest
@@ -13,14 +9,10 @@ from audit.sampling import calls
 from audit.sampling.blocks import WAVE, draw
 from audit.sampling.calls import Caller
 from audit.values import RAISED
-from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, in_threads, noting, same_noise
+from tests.audit.sampling.cases import DATA, SEED, drawn, first_entry, in_threads, noting
 from tests.helpers import noisy, raising, whole
 
 KIND = Kind(DATA.shape)
-
-
-def process(data, size, rng):
-    return np.full(size, os.getpid())
 
 
 def assert_same(blocks, others):
@@ -87,13 +79,6 @@ def test_results_do_not_depend_on_jobs_or_backend(mechanism, shape, small_blocks
                 assert_same(drawn(mechanism, size=399, shape=shape, reduce=whole, n_jobs=n_jobs), alone)
 
 
-@pytest.mark.slow  # to start them
-def test_results_are_the_same_from_processes(small_blocks):
-    with joblib.parallel_config(backend="loky"):
-        assert_same(drawn(n_jobs=2), drawn())
-        assert os.getpid() not in np.concatenate(drawn(process, n_jobs=2, reduce=whole, shape=()))
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2, 4])
 def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     begun, ahead = [], []
@@ -115,45 +100,6 @@ def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     assert len(begun) <= WAVE * n_jobs
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_outputs_are_dropped_once_they_are_reduced(n_jobs, small_blocks):
-    given, held, most = [], [], 0
-
-    def mechanism(data, size, rng):
-        nonlocal most
-        most = max(most, sum(reference() is not None for reference in given))
-        return noisy(data, size, rng)
-
-    in_threads(mechanism)
-
-    def first_and_note(outputs):
-        given.append(weakref.ref(outputs))
-        return outputs[:, :1].copy()
-
-    def hold_and_note(outputs):
-        held.append(outputs)
-        return first_and_note(outputs)
-
-    drawn(mechanism, size=160, reduce=first_and_note, n_jobs=n_jobs)
-    assert len(given) == 40
-    assert most <= n_jobs - 1  # only the other workers hold any
-    drawn(mechanism, size=160, reduce=hold_and_note)
-    assert most >= 39  # negative control: what is kept is seen
-
-
-def test_exceptions_of_one_batch_are_independent(monkeypatch):
-    monkeypatch.setattr(calls, "CELLS", 4)
-    rate = 0.2
-    failed = np.concatenate(drawn(raising(rate), None, 8000, reduce=whole, shape=())).reshape(-1, 4) == RAISED
-    # How many of 4 runs raise is binomial: chi-squared with 4 degrees of freedom is above 23.5 with probability 1e-4.
-    expected = 2000 * np.array([math.comb(4, k) * rate**k * (1 - rate) ** (4 - k) for k in range(5)])
-    seen = np.bincount(failed.sum(axis=1), minlength=5)
-    assert ((seen - expected) ** 2 / expected).sum() < 23.5
-    # And all places are alike: 3 degrees of freedom, above 21.1 with probability 1e-4.
-    places = failed.sum(axis=0)
-    assert ((places - 8000 * rate / 4) ** 2 / (2000 * rate * (1 - rate))).sum() < 21.1
-
-
 def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
     """It says that it never writes into an array again, and does."""
     array = np.empty((5, DATA.size))
@@ -165,10 +111,3 @@ def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
     in_threads(reusing)
     assert_same(drawn(reusing, size=16, reduce=whole), drawn(noisy, size=16, reduce=whole))
     assert_same(drawn(reusing, size=160, reduce=whole), drawn(noisy, size=160, reduce=whole))
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_identical_blocks_are_caught(n_jobs, small_blocks):
-    with pytest.raises(ValueError, match="blocks 0 and 1 are identical under different rngs: the mechanism ignores"):
-        drawn(same_noise, np.zeros(1), 128, n_jobs=n_jobs)
-    assert len(drawn(same_noise, np.zeros(1), 127, n_jobs=n_jobs)) == 2  # the last is shorter

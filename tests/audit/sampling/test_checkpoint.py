@@ -20,7 +20,7 @@ from audit.outputs import Kind
 from audit.sampling import blocks as sampling
 from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-from tests.audit.sampling.cases import ALONE, PAIR, SCRIPT, SIZE, Laplace, asked, in_a_process, noting, same
+from tests.audit.sampling.cases import ALONE, PAIR, SIZE, Laplace, asked, noting, same
 
 
 def blocks(folder):
@@ -161,15 +161,6 @@ def test_the_text_of_a_module_is_part_of_the_question():
     assert "small audits that the tests" in source(Laplace())
     assert source(asked) == source(Laplace())
     assert source(print) == ""
-
-
-@pytest.mark.slow
-def test_another_process_goes_on_with_the_seed_that_was_begun_with(tmp_path):
-    first = in_a_process(SCRIPT, tmp_path, PYTHONHASHSEED="1")
-    kept = {path: path.stat().st_mtime_ns for path in blocks(tmp_path)}
-    assert in_a_process(SCRIPT, tmp_path, PYTHONHASHSEED="2") == first
-    assert {path: path.stat().st_mtime_ns for path in blocks(tmp_path)} == kept
-    assert in_a_process(SCRIPT.replace("laplace(", "laplace(scale=1.5, "), tmp_path) != first  # another question
 
 
 def test_without_a_seed_the_one_that_was_begun_with_is_taken(tmp_path):

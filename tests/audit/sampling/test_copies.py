@@ -22,15 +22,6 @@ def test_copies_of_runs_are_refused():
     check_not_copied(np.repeat([0, 1, 2], 50))  # three values agree so by chance
 
 
-@pytest.mark.parametrize("values", [2, 5, 60])
-def test_whole_numbers_are_not_taken_for_copies(values):
-    """Independent draws whose counts share a divisor by chance: no accusation in 2,000 batches (chance 1e-12 each)."""
-    rng = np.random.default_rng(3)
-    for size in (4, 40, 400, 4000):
-        for _ in range(500):
-            check_not_copied(rng.integers(0, values, size))
-
-
 @pytest.mark.parametrize(
     ("outputs", "chance"),
     [

@@ -110,23 +110,6 @@ def test_what_is_drawn_once_a_call_is_refused(drawn):
         check_calls("a", [each, each[::-1]], [calls_of(3200)] * 2)
 
 
-@pytest.mark.parametrize("copies", [4, 8])
-def test_copies_that_are_permuted_within_a_call_are_refused(copies):
-    """Counts of a call vary 4 and 8 times as much; not copied, they do not: false alarm 1e-10."""
-
-    def permuted(data, size, rng, copies):
-        some = rng.geometric(0.63, -(-size // copies)) - rng.geometric(0.63, -(-size // copies))
-        return rng.permutation(np.tile(some, copies)[:size])
-
-    for seed in range(10):
-        sides = [made(lambda *asked: permuted(*asked, copies), 32_000, seed=(seed, side)) for side in (0, 1)]
-        guesses = [(side >= 1).astype(np.int8) - (side <= -1).astype(np.int8) for side in sides]
-        with refused_like(ValueError, ONCE_A_CALL):
-            check_calls("the guess", guesses, [calls_of(32_000)] * 2)
-        alone = [made(lambda *asked: permuted(*asked, 1), 32_000, seed=(seed, side)) for side in (0, 1)]
-        check_calls("the guess", [(side >= 1).astype(np.int8) for side in alone], [calls_of(32_000)] * 2)
-
-
 def test_rare_guesses_are_compared_exactly():
     """Ten in one call of 32 have probability 1e-13, three 1e-3."""
     for hits, refused in ((3, False), (10, True), (11, True)):
@@ -174,13 +157,6 @@ def test_runs_that_tell_of_others_are_refused_at_any_lag(lag):
     mixed = rng.permutation(own)
     check_calls("a", [mixed, mixed], [calls_of(4000)] * 2)
     check_order("a", [mixed, mixed])
-
-
-def test_mirrored_guesses_are_refused():
-    guesses = np.random.default_rng(1).choice([-1, 0, 1], 4000).astype(np.int8)
-    guesses[2000:] = -guesses[:2000]
-    with refused_like(ValueError, "the guess of a run correlates by -1 with that 2000 later$"):
-        check_calls("the guess", [guesses, guesses], [calls_of(4000)] * 2)
 
 
 @pytest.mark.parametrize("few", [np.zeros(50), np.arange(7.0), np.ones(1), np.ones(0), np.ones(0, np.int8)])

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from audit.results import provenance as module
 from audit.results.provenance import provenance
 from audit.sampling import progress
 from audit.sampling.progress import progress_bar
@@ -37,12 +36,6 @@ def work(total=10, **options):
     with progress_bar("count", total, **options) as advance:
         for _ in range(total):
             advance(1)
-
-
-def test_long_work_shows_how_far_it_is(screen):
-    written = screen()
-    work(12, unit="blocks")
-    assert all(words in written.getvalue() for words in ("count", "12/12", "blocks"))
 
 
 def test_by_default_there_is_a_bar_on_the_terminal_of_the_main_process_alone(screen, monkeypatch):
@@ -112,8 +105,3 @@ def test_provenance_names_software_platform_and_time():
     assert platform.system() in found["platform"]
     assert found["parameters"] == {"size": 5, "selection": 0.3}
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-
-
-def test_a_source_tree_that_is_not_installed_says_so(monkeypatch):
-    monkeypatch.setattr(module, "PACKAGES", ("numpy", "a-package-nobody-has"))
-    assert provenance()["software"] == {"numpy": np.__version__, "a-package-nobody-has": "not installed"}

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from audit.events import cell
-from audit.sampling import calls
 from audit.sampling.runs import scores
 from audit.sampling.streams import Phase, entropy_of, halves, seed_sequence, stream
 from tests.audit.sampling.cases import given_runs, noting, runs_of
@@ -64,17 +63,6 @@ def lengths(texts):
     return np.array([[len(text)] for text in texts], float)
 
 
-def test_outputs_that_are_read_stay_used():
-    runs = given_runs(["a", "bb", "ccc"], ["c", "c", "dddd"])
-    assert (runs.written, runs.shape) == (True, ())
-    joined(runs.reduced((1, 2), whole))
-    read = runs.read_by(lengths, 1)
-    assert (read.left, read.written, read.shape) == ([2, 1], False, (1,))
-    on_x, on_y = joined(read.reduced((2, 1), whole))
-    assert (on_x.tolist(), on_y.tolist()) == ([[4], [5]], [[6]])  # as JSON, in quotes
-    assert runs.left == read.left == [0, 0]
-
-
 def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
     runs = replace(
         runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None), explored=3
@@ -101,13 +89,6 @@ def test_scores_are_one_column_a_statistic():
     assert (on_x.tolist(), on_y.tolist()) == ([[3, 1]], [[6, 4], [9, 7]])
     nothing = scores(given_runs(np.zeros((1, 3)), np.zeros((1, 3))), (0, 0), statistics)
     assert [part.shape for part in nothing] == [(0, 2), (0, 2)]
-
-
-def test_scores_of_many_blocks_are_put_together(monkeypatch):
-    monkeypatch.setattr(calls, "CELLS", 12)
-    on_x, on_y = scores(runs_of(), (21, 9), (cell(1), cell(2)), Phase.SELECT)
-    assert (on_x.shape, on_y.shape) == ((21, 2), (9, 2))
-    np.testing.assert_allclose(on_x.mean(axis=0), [40, 50], atol=2)
 
 
 def test_calls_are_those_that_are_made():

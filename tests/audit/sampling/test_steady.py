@@ -129,19 +129,6 @@ def test_a_mechanism_that_changes_its_data_is_refused(function, table):
         measure_loss(per_run(function), NeighborPair.add_row(table, {"a": 1}), PureDP(1), size=4000, rng=1)
 
 
-def test_who_interrupts_a_change_of_the_data_is_told_of_the_interrupt():
-    table, calls = pd.DataFrame(ROWS), iter(range(10**6))
-
-    def changing(frame, size, rng):
-        if next(calls) == 20:
-            frame.loc[0, "a"] = 99
-            raise KeyboardInterrupt
-        return len(frame) + rng.laplace(size=size)
-
-    with pytest.raises(KeyboardInterrupt):
-        measure_loss(changing, NeighborPair.add_row(table, {"a": 1}), PureDP(1), size=4000, rng=1)
-
-
 def test_a_mechanism_that_only_reads_is_not():
     table = pd.DataFrame(ROWS)
     for function, data in (

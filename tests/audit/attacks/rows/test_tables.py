@@ -49,14 +49,6 @@ def test_tables_of_any_form_have_the_codes_of_their_rows():
     assert none.tolist() == raised.tolist() == other.tolist()
 
 
-def test_a_row_is_shown_as_it_is():
-    layout = Layout(2)
-    codes = layout(texts([("b", 2.5), ("c", -3)]))
-    layout.words[int(codes[0, 0, 0])] = "'b'"
-    assert layout.in_words(codes[:, 0, 0]) == "('b', 2.5)"
-    assert layout.in_words(codes[:, 0, 1]).endswith(", -3)")
-
-
 @pytest.mark.parametrize("made", [list, pd.DataFrame, pl.DataFrame])
 def test_rows_that_differ_are_those_that_one_database_has_more_often(made):
     assert rows_apart(made(NAMED), made(NAMED[:2])) == [(NAMED[1], False)]
