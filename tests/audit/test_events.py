@@ -51,7 +51,6 @@ def test_cells_do_what_they_say(scores, y, x):
     [
         ((2, 1), "low must be below high, got 2 and 1"),
         ((math.nan, 1), "low must be below high, got nan and 1"),
-        ((0, math.nan), "low must be below high, got 0 and nan"),
         ((0, 1, "z"), 'above must be "x" or "y", got \'z\''),
     ],
 )
@@ -90,11 +89,9 @@ CUBE = np.arange(24).reshape(2, 3, 4)
     ("statistic", "name", "outputs", "scores"),
     [
         (cell(), "output", [3, 4], [3, 4]),
-        (cell(5), "output[5]", np.eye(6), [0, 0, 0, 0, 0, 1]),
         (cell(1, 2), "output[1, 2]", CUBE, [6, 18]),
         (cell(-1, 0), "output[-1, 0]", CUBE, [8, 20]),
         (sum_of_entries(), "sum of output", (CUBE * 5).astype(np.int8), [330, 1050]),
-        (sum_of_entries(), "sum of output", [[True, True], [False, True]], [2, 1]),
         (sum_of_entries(), "sum of output", [3.5, INF], [3.5, LARGEST]),
         (distance_from((), 1 / 3), "distance of output from 0.3333333333", [1 / 3], [0]),
         (
@@ -113,24 +110,14 @@ def test_a_statistic_reads_what_its_name_says(statistic, name, outputs, scores):
     ("statistic", "outputs", "words"),
     [
         (cell(3), np.zeros((5, 3)), r"output\[3\] must be inside outputs, got outputs of shape \(3,\)"),
-        (cell(0), np.zeros(5), r"output\[0\] must be inside outputs, got outputs of shape \(\)"),
         (
             agreement([(0,), (3,)], [0, 0], [1, 1]),
             np.zeros((5, 3)),
             r"joint shift of output\[0\], \[3\] raises IndexError: index 3 is out of bounds",
         ),
         (cell(), np.zeros((5, 3)), r"output must give one score a run, got shape \(5, 3\) for 5 runs"),
-        (Statistic("sum", np.sum), np.zeros((5, 3)), r"sum must give one score a run, got shape \(\) for 5 runs"),
         (Statistic("root", lambda v: v * np.nan), np.zeros(5), "root must not be NaN, got 5 of 5 scores"),
-        (weighted_sum([(4,)], [0], [1]), np.zeros((5, 3)), r"weighted sum of output\[4\] raises IndexError: index 4"),
         (Statistic("has West", lambda v: v[0]["west"]), np.array([{"n": 1}]), "^has West raises KeyError: 'west'$"),
-        (
-            Statistic("has West", lambda v: v[0]["n"][7]),
-            np.array([{"n": [1]}]),
-            "^has West raises IndexError: list ind",
-        ),
-        (distance_from((4,), 0.5), np.zeros((5, 3)), r"output\[4\] must be inside outputs, got outputs of shape"),
-        (cell(), np.array(["b", "a"]), "output must be a number, got 'b': words need an own Statistic"),
         (cell(1), np.array([["b", "3"]]), r"output\[1\] must be a number, got '3': words need an own Statistic"),
     ],
 )
@@ -190,15 +177,10 @@ def test_a_registered_event_guesses_from_one_entry():
     ("event", "text"),
     [
         (Event.at_least(3, 17), "y if output[3] >= 17"),
-        (Event.equals((3, 0), 17), "y if output[3, 0] in {17}"),
         (Event.at_least((1, 2), 17.25, low=-3), "y if output[1, 2] >= 17.25, x if output[1, 2] <= -3"),
         (Event(cell(), ThresholdRule(0, 1, "x")), "x if output >= 1, y if output <= 0"),
         (Event(cell(), ThresholdRule(0, INF)), "x if output <= 0"),
-        (Event(cell(), ThresholdRule(-INF, INF)), "never a guess"),
-        (Event(cell(), ThresholdRule(-INF, 1 / 3)), "y if output >= 0.3333333333"),
         (Event(cell(0), CellRule(values(), values())), "never a guess"),
-        (Event(cell(0), CellRule(values(5), values())), "y if output[0] in {5}"),
-        (Event(cell(0), CellRule(values(), values(-1, 2.5))), "x if output[0] in {-1, 2.5}"),
         (
             Event(cell(), CellRule(values(-3, -2, -1, 1, 3, 4), values(0))),
             "y if output in {-3..-1, 1, 3..4}, x if output in {0}",
@@ -207,16 +189,12 @@ def test_a_registered_event_guesses_from_one_entry():
             Event(cell(), CellRule(np.arange(0.0, 16, 2), values())),
             "y if output in {0, 2, 4, 6, 8, 10, ... (8 values)}",
         ),
-        (Event(cell(), CellRule(values(-LARGEST, LARGEST), values())), "y if output in {-inf, inf}"),
         (Event(cell(), ThresholdRule(-LARGEST, LARGEST)), "y if output >= inf, x if output <= -inf"),
-        (Event(cell(), ThresholdRule(-INF, LARGEST, "x")), "x if output >= inf"),
         (Event(cell(3), STEPS), "log-likelihood ratio of y over x by output[3] in 4 bins, -1.5 to 3, Renyi order 1.5"),
         (
             Event(cell(), WeightRule(values(0), values(-1 / 3, 2), toward="x")),
             "log-likelihood ratio of x over y by output in 2 bins, -0.333 to 2, Renyi order 1",
         ),
-        (Event(cell(), WeightRule(values(), values(0))), "never a guess"),
-        (Event(cell(), ThresholdRule(0, 2), "abc".__getitem__), "y if output >= c, x if output <= a"),
         (
             Event(cell(), CellRule(values(0, 1), values(2)), lambda k: "abc"[int(k)]),
             "y if output in {a..b}, x if output in {c}",

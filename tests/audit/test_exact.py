@@ -46,15 +46,10 @@ def two_laws(draw, most=7):
     [
         (GDPC(1.0), ONE_MORE, 0.5, 0.287649137, 1e-9),
         (GDPC(1.0), ONE_MORE, 0.0, 0.462117157, 1e-9),
-        (GDPC(0.1), ONE_MORE, 0.05, 0.0256035, 1e-7),
         (ADPC(0.1), ONE_MORE, 0.05, 8.27965e-4, 1e-8),
-        (ADPC(0.1), ONE_MORE, 0.025, 0.005685623, 1e-8),
         (ADPC(0.1), ONE_MORE, 0.0, 0.015624186, 1e-8),
-        (ADPC(0.1), ONE_MORE, 0.075, 2.80242e-6, 1e-11),
         (ADPC(0.1), ONE_MORE, 0.09, 8.2e-14, 1e-15),
         (ADPC(1.0), ONE_MORE, 0.5, 0.010376744, 1e-8),
-        (ADPC(1.0), ONE_MORE, 0.0, 0.155433818, 1e-8),
-        (ADPC(1.0), ONE_MORE, 0.25, 0.063377117, 1e-8),
     ],
 )
 def test_hockey_stick_divergences_are_those_of_the_reference(mechanism, pair, at, delta, within):
@@ -62,17 +57,6 @@ def test_hockey_stick_divergences_are_those_of_the_reference(mechanism, pair, at
     assert law.delta_at(at) == pytest.approx(delta, abs=within)
     assert law.reverse().delta_at(at) == pytest.approx(delta, abs=within)
     assert law.epsilon_at(delta) == pytest.approx(at, abs=1e-5)
-
-
-@pytest.mark.parametrize(("epsilon", "quantile"), [(1.0, 0.099883), (0.1, 0.065684)])
-def test_all_levels_of_rdpc_together_lose_epsilon(epsilon, quantile):
-    law = GDPC(epsilon / 4).exact_loss(ONE_MORE).self_compose(4)
-    assert law.loss == pytest.approx(epsilon * np.array([-1, -0.5, 0, 0.5, 1]), abs=1e-12)
-    assert law.maximum == pytest.approx(epsilon, abs=1e-12)
-    assert law.probability[-1] == pytest.approx(quantile, abs=1e-6)
-    if epsilon == 1:
-        given = {0.0: 0.185568, 0.25: 0.121529, 0.5: 0.0393008, 0.75: 0.022094, 0.9: 0.00950511}
-        assert [law.delta_at(at) for at in given] == pytest.approx(list(given.values()), abs=1e-6)
 
 
 # Known truth: brute force
@@ -86,24 +70,6 @@ def test_the_law_of_adpc_keeps_its_digits_where_noise_is_wide():
     loss = (law.logpmf_sum(s - 4) - law.logpmf_sum(s)) / 1e-5
     limit = 1 - (15 + 12 * x + 3 * x**2) / (15 + 15 * x + 6 * x**2 + x**3)
     assert np.max(np.abs(loss - limit)) < 1e-5  # log-gamma differences would be wrong by 0.1
-
-
-def test_twenty_releases_of_adpc_agree_with_dp_accounting():
-    """Both are upper bounds on grids: they differ by what the coarser grid, theirs, adds."""
-    mechanism, grid = ADPC(1.0), 2**-10
-    s = np.arange(-400, 401)
-    theirs = pld.from_two_probability_mass_functions(
-        dict(zip(s.tolist(), mechanism.logpmf_sum(s - 4).tolist(), strict=True)),
-        dict(zip(s.tolist(), mechanism.logpmf_sum(s).tolist(), strict=True)),
-        value_discretization_interval=grid,
-    ).self_compose(20)
-    law = mechanism.exact_loss(ONE_MORE).self_compose(20, grid=grid)
-    assert law.maximum == pytest.approx(20, abs=1e-12)
-    for at in (0.0, 1.0, 3.0, 5.0):
-        ours, other = law.delta_at(at), theirs.get_delta_for_epsilon(at)
-        assert ours <= other + 1e-12
-        assert ours == pytest.approx(other, rel=0.02)
-        assert ours == pytest.approx(law.reverse().delta_at(at), rel=1e-5)  # of a symmetric law
 
 
 @pytest.mark.parametrize("sigma", [1.0, 5.0])
@@ -154,25 +120,6 @@ def test_renyi_where_one_database_cannot_produce_all():
     assert [apart.renyi(alpha) for alpha in (0, 0.5, 1, 2)] == [math.inf] * 4
     nearly = LossDistribution(np.zeros(1), np.log1p([-1e-20]), 1e-20, 1e-20)
     assert nearly.renyi(0.5) == pytest.approx(2e-20)
-
-
-def test_quantiles_of_four_shares():
-    law = GDPC(0.25).exact_loss(ONE_MORE).self_compose(4)
-    share = 1 / (1 + math.exp(-0.25))
-    below = np.cumsum([math.comb(4, k) * share**k * (1 - share) ** (4 - k) for k in range(5)])
-    for at, q in zip((-1, -0.5, 0, 0.5), below[:-1], strict=True):
-        assert law.quantile(q) == pytest.approx(at, abs=1e-12)
-        assert law.quantile(q + 1e-9) == pytest.approx(at + 0.5, abs=1e-12)
-    assert law.quantile(0) == pytest.approx(-1)
-    assert law.quantile(1) == pytest.approx(1)
-    adpc = ADPC(0.1).exact_loss(ONE_MORE)
-    assert adpc.quantile(1) == 0.1
-    assert adpc.loss[-1] < 0.1
-    s, found = np.arange(-5000, 5000), adpc.quantile(1 - 1e-9)
-    log_p = ADPC(0.1).logpmf_sum(s)
-    loss = log_p - ADPC(0.1).logpmf_sum(s - 4)
-    assert np.exp(log_p)[loss > found + 1e-9].sum() <= 1e-9 < np.exp(log_p)[loss > found - 1e-9].sum()
-    assert found == pytest.approx(0.0894, abs=1e-4)
 
 
 # Known truth: the grid
@@ -389,12 +336,10 @@ MANY = LossDistribution(np.arange(4000.0), np.full(4000, -math.log(4000)))
         (lambda grid: LAW.compose(LAW, grid=grid), [1e-5, 1e-9, 1e-320], ValueError, r"a grid of \S+ is too fine for"),
         (MANY.compose, [MANY], ValueError, "composing 4000 by 4000 losses exceeds 10 million"),
         (loss_of, [([0.5, 0.5], [1.0])], ValueError, r"two lists over the same outputs, got shapes \(2,\) and \(1,\)"),
-        (loss_of, [(0.5, 0.5)], ValueError, r"two lists over the same outputs, got shapes \(\) and \(\)"),
         (loss_of, [([[1.0]], [[1.0]]), ([], [])], ValueError, "p and q must be two lists"),
         (loss_of, [([1.5, -0.5], [1.0, 0.0])], ValueError, "p must hold probabilities of 0 or more, got -0.5"),
         (loss_of, [([1.0, 0.0], [math.nan, 1.0])], ValueError, "q must hold probabilities of 0 or more, got nan"),
         (loss_of, [([0.5, 0.4], [0.5, 0.5])], ValueError, "p must add up to 1, got 0.9"),
-        (loss_of, [([0.5, 0.5], [0.5, 0.5 + 1e-8])], ValueError, "q must add up to 1, got 1.0000"),
     ],
 )
 def test_a_law_refuses_numbers_out_of_range(ask, values, error, message):

@@ -196,19 +196,6 @@ def test_a_seed_reproduces_an_audit_and_another_does_not():
     assert found[4][1] != 5  # the entropy of a spawned seed is that of its siblings
 
 
-def test_parameters_on_record_are_plain_json():
-    class Odd:
-        def __init__(self):
-            self.scale, self.limit, self.hidden, self._own = 1.0, math.inf, object(), 3
-
-        def __call__(self, data, size, rng):
-            return laplace(data, size, rng)
-
-    result = measure_loss(Odd(), PAIR, PureDP(1), size=500, rng=1)
-    assert result.mechanism == "Odd"
-    assert result.provenance["parameters"]["mechanism"] == {"scale": 1.0, "limit": "inf"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [160, 10_000])  # runs, whose outputs together are 1,221 and 76,294 MiB
 def test_a_million_areas_are_never_held_for_all_runs(size):
@@ -273,18 +260,11 @@ def failing(data, size, rng):
         ({"mechanism": 3}, TypeError, r"mechanism must be callable as \(data, size, rng\), got 3"),
         ({"pair": (1, 2)}, TypeError, "pair must be a NeighborPair, got tuple"),
         ({"stop": "late"}, ValueError, 'stop must be "fixed" or "early", got \'late\''),
-        ({"attack": "likelihood_ratio"}, ValueError, "an attack must find something to look at: likelihood ratio of"),
-        ({"attack": "paths"}, ValueError, "an attack must find something to look at: paths of outputs of shape"),
-        ({"size": 2000.0}, TypeError, r"size must be an integer, got 2000\.0"),
         ({"size": 0}, ValueError, "size must be at least 1, got 0"),
         ({"size": 20}, ValueError, "at least 8 runs must choose an event, got 6 of 20"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be a whole number other than 0, got 0"),
-        ({"n_jobs": 1.5}, ValueError, r"n_jobs must be a whole number other than 0, got 1\.5"),
         ({"size": 8, "selection": 0.99}, ValueError, "size must leave runs to count, got 8 with 8"),
         ({"selection": math.nan}, ValueError, r"selection must be in \(0, 1\), got nan"),
-        ({"event": Event.at_least(2, 1)}, ValueError, r"output\[2\] must be inside outputs, got outputs of shape \(2,"),
-        ({"mechanism": lambda data, size, rng: data / data}, ValueError, "one output a run: asked for 1 run, got 2"),
-        ({"mechanism": lambda data, size, rng: [b"", object()][:size]}, TypeError, "outputs must be numbers, words"),
         ({"mechanism": deaf}, ValueError, "the mechanism ignores its rng"),
         ({"mechanism": failing}, ZeroDivisionError, "in the mechanism"),
         ({"mechanism": failing, "n_jobs": 2}, ZeroDivisionError, "in the mechanism"),
@@ -294,19 +274,6 @@ def test_bad_input_is_refused_in_one_line(changes, error, words):
     """What an output may be is for the tests of outputs; that an audit asks is shown by a few."""
     with refused_like(error, words):
         ask(**changes)
-
-
-def test_a_mistake_in_the_exact_law_costs_no_runs():
-    class Mistaken:
-        def __call__(self, data, size, rng):
-            assert size <= 32
-            return laplace(data, size, rng)
-
-        def exact_loss(self, pair):
-            raise LookupError("no such law")
-
-    with pytest.raises(LookupError):
-        ask(mechanism=Mistaken())
 
 
 @pytest.mark.parametrize("confidence", [1e-6, 0.3, 0.5])
@@ -327,12 +294,8 @@ RUNS = np.arange(50.0)
     ("x", "y", "options", "error", "words"),
     [
         (RUNS, RUNS, {}, ValueError, "must not share a random stream"),
-        (RUNS, np.tile(np.arange(60.0), 2), {}, ValueError, "60 outputs occur 2 times each, more than chance"),
-        (3.0, np.zeros(40), {}, ValueError, "outputs must be a sequence, one a run, got float"),
         ([], np.zeros(40), {}, ValueError, "there must be outputs on both databases, got 0 and 40"),
-        ([print] * 40, np.zeros(40), {}, TypeError, "outputs must be numbers, words, None"),
         (np.arange(5.0), np.arange(1000.0), {}, ValueError, "at least 8 runs must choose an event, got 3 of 10"),
-        (RUNS, RUNS + 1, {"relation": "replace_one"}, ValueError, "the pair is replace_one"),
         (RUNS, RUNS + 1, {"selection": 0}, ValueError, r"selection must be in \(0, 1\), got 0"),
         (RUNS, RUNS + 1, {"selection": 0.99}, ValueError, "selection must leave runs to count, got 0.99 of 50 on a"),
     ],

@@ -135,43 +135,26 @@ def test_keys_of_any_type_are_told_apart(mapping):
     ("value", "like"),
     [
         ((1, "a"), [1, "a"]),
-        (Row("a", 2), ["a", 2]),
         (Release(1.5, "b"), {"total": 1.5, "area": "b"}),
         ({"b", "a"}, {"a": 1, "b": 1}),
         (Counter("aab"), {"a": 2, "b": 1}),
         (np.float32(1.5), 1.5),
-        (np.int8(-3), -3),
-        (np.bool_(True), True),
-        (np.str_("a"), "a"),
         (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
-        (np.array(["a", None], object), ["a", None]),
-        (STRUCTURED[0], ["a", 1.5]),
         (STRUCTURED, [["a", 1.5], ["b", 2.5]]),
         (np.ma.array([1.5, 2.5], mask=[False, True]), [1.5, None]),
         (Tensor(1.5, 2.5), [1.5, 2.5]),
         (pd.DataFrame({"n": [1, 2], "area": ["a", "b"]}), {"n": [1, 2], "area": ["a", "b"]}),
         (pd.DataFrame({"n": [1]}, index=["a"]), {"index": ["a"], "n": [1]}),
-        (pd.DataFrame({"n": []}), {"n": []}),
         (pa.table({"n": [1, None]}), {"n": [1, None]}),
         (pl.DataFrame({"n": [1, None]}), {"n": [1, None]}),
         (pd.Series([1, 2]), [1, 2]),
         (pd.Series([1, 2], index=["b", "a"]), {"b": 1, "a": 2}),
         (pd.Series([1, None], dtype="Int64"), [1, None]),
-        (pl.Series([1, 2]), [1, 2]),
-        (b"a", "b'a'"),
         (datetime.date(2024, 5, 1), "2024-05-01"),
-        (datetime.timedelta(days=1), "1 day, 0:00:00"),
-        (np.datetime64("2024-05-01"), "2024-05-01"),
         (np.datetime64("NaT"), "NaT"),
-        (pd.Timestamp(2024, 5, 1), "2024-05-01 00:00:00"),
         (Decimal("0.1"), 0.1),
-        (Decimal("NaN"), math.nan),
         (Fraction(1, 4), 0.25),
-        (2**60, 2**60),
         (2**53 + 1, "whole number 0x20000000000001"),
-        (-(2**53) - 1, "whole number -0x20000000000001"),
-        (np.int64(2**53 + 1), "whole number 0x20000000000001"),
-        (2**1000 + 1, f"whole number {2**1000 + 1:#x}"),
     ],
 )
 def test_everything_else_is_written_like_what_it_holds(value, like):
@@ -188,22 +171,15 @@ CYCLE.append(CYCLE)
     [
         (object(), TypeError, r"outputs must be numbers, words, None, or sequences and mappings .*builtins\.object$"),
         (1j, TypeError, r"got builtins\.complex$"),
-        (print, TypeError, r"got builtins\.builtin_function_or_method$"),
-        (Release, TypeError, r"got builtins\.type$"),
         ({"a": [object()]}, TypeError, r"got builtins\.object$"),
-        (pl.LazyFrame({"a": [1]}), TypeError, "LazyFrame$"),
         (
             Decimal("0.1000000000000000055511151231257827"),
             ValueError,
             "^outputs must be numbers that float64 tells apart, got 0.1000000000000000055511151231257827: return it as",
         ),
-        (Fraction(1, 3), ValueError, "float64 tells apart, got 1/3: return it as a word"),
         (range(3), TypeError, r"got builtins\.range: make a list of it$"),
-        ({"a": 1}.items(), TypeError, r"got builtins\.dict_items: make a list of it$"),
         (CYCLE, ValueError, "^an output must not contain itself, or be nested more deeply than JSON can be$"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
-        (pd.DataFrame({"a": [1]}, pd.Index([2], name="a")), ValueError, 'keys of an output .* got "a" twice'),
-        (pd.Series([1, 2], index=["a", "a"]), ValueError, 'keys of an output .* got "a" twice'),
     ],
 )
 def test_what_cannot_be_read_is_refused(value, error, words):
@@ -241,7 +217,6 @@ def test_a_table_unlike_the_first_ones_is_a_value_of_its_own(other):
     ("batch", "shape"),
     [
         ([1, 2], ()),
-        ([1.0, math.nan], ()),
         ([1, math.nan, 2], ()),
         ([True, 2.5], None),  # of several types: each run has its own
         (np.zeros((3, 2, 4)), (2, 4)),
@@ -249,23 +224,16 @@ def test_a_table_unlike_the_first_ones_is_a_value_of_its_own(other):
         ([[1, 2], (3, 4)], None),
         (pd.Series([1, 2]), ()),
         (pd.DataFrame({"a": [1, 2], "b": [0.5, 1]}), (2,)),
-        (pl.DataFrame({"a": [1, 2]}), (1,)),
         ([Tensor(1.0, 2.0)] * 3, (2,)),
         (np.ma.array([1, 2], mask=[True, False]), ()),
         (["a", 7.0], None),  # numpy would make it a word
-        ([None, 1.0], None),
         ([[1, 2], [1]], None),
         ([("a", 1.0)], None),
-        ([{"a": 1}], None),
-        ([Decimal("0.1")], None),
         (STRUCTURED, None),
-        (pd.DataFrame({"a": [1], "b": ["x"]}), None),
         ([pd.Series([1, 2])] * 2, None),  # its index says what the numbers are about
-        ([pl.DataFrame({"a": [1]})] * 2, (1, 1)),
         ([pd.DataFrame({"a": [1, 2], "b": [0.5, 1]})] * 2, (2, 2)),
         *(([pd.DataFrame({"a": [1, 2]}), other], None) for other in UNLIKE),  # each says something else
         ([pd.DataFrame({"a": [2**53 + 1], "b": [0.5]})] * 2, None),  # numpy would round it
-        ([pd.DataFrame({"a": ["x"]})] * 2, None),
         ([np.ma.array([1, 2], mask=[True, False])] * 2, None),  # numpy would read what is under the mask
         ([Stubborn()], None),
         (np.zeros((3, 0)), None),
@@ -281,12 +249,9 @@ def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
     ("x", "y", "got"),
     [
         (np.zeros((3, 1)), np.zeros(3), "one shape on both databases, got () and (1,)"),
-        (np.zeros((3, 2, 3)), np.zeros((3, 6)), "one shape on both databases, got (2, 3) and (6,)"),
         (np.zeros(3, np.float32), np.zeros(3), "the same type on both databases, got float32 and float64"),
-        (np.array(["1", "2.5"]), np.zeros(3), "same type on both databases, got numbers and words that say numbers"),
         (["1", "2"], [1, 2], "same type on both databases, got numbers and words that say numbers"),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
-        (pl.DataFrame({"a": [1], "b": [2]}), pl.DataFrame({"b": [2], "a": [1]}), "got 'a', 'b' and 'b', 'a'"),
         (
             STRUCTURED,
             STRUCTURED.astype([("town", "U3"), ("count", float)]),
@@ -322,8 +287,6 @@ def test_numbers_are_a_copy(given):
     [
         (np.array([2**53 + 1, 0]), ["0x20000000000001", "0.0"]),
         (np.array([2**64 - 1, 5], np.uint64), ["0xffffffffffffffff", "5.0"]),
-        ([2**53 + 1, 0.5], ["0x20000000000001", "0.5"]),
-        ([np.uint64(2**53 + 1), np.float64(1.5)], ["0x20000000000001", "1.5"]),
         (pd.DataFrame({"n": [2**53 + 1, 2]}), ["0x20000000000001", "2.0"]),
     ],
 )
@@ -377,8 +340,6 @@ FRAME = {"area": ["a", "b"], "count": [1.5, 2.5]}
             [[1, 2], [1, NOTHING], [WORD, NAN], [NOTHING] * 2, [SHAPE] * 2, [SHAPE] * 2],
         ),
         *((Kind((2,)), batch, [[NOTHING, 3.0], [121.0, 4.0]]) for batch in (MASKED, list(MASKED))),
-        (Kind((2,)), [MASKED[0], [121.0, 4.0]], [[NOTHING, 3.0], [121.0, 4.0]]),
-        # A number of another type is a value of its own, where each run has its own type.
         (kind_of([[1, 2], [math.nan]]), [3, 2.5, math.nan, None, "a", True], [3, TYPE, NAN, NOTHING, WORD, TYPE]),
         (
             kind_of([[(1, 2.5)]]),
@@ -393,7 +354,6 @@ FRAME = {"area": ["a", "b"], "count": [1.5, 2.5]}
         ),  # as if one missed
         # Large numbers that float64 holds.
         *((Kind(()), batch, batch.tolist()) for batch in (np.array([2**60, -(2**62)]), np.array([2**63], np.uint64))),
-        (Kind(()), [2**60, 0.5], [2.0**60, 0.5]),
         (Kind(()), np.array([1.5], np.longdouble), [1.5]),
     ],
 )
@@ -440,11 +400,8 @@ KEYS = [("a", "x"), (("a", 1), None), frozenset("ab"), frozenset([(1, "a"), 2]),
     [
         (["b", "a"], (2,), ["b", "a"]),
         ([("a", 1.5), ("b", None), RAISED], (3, 2), [["a", 1.5], ["b", None], [RAISED_WORD] * 2]),
-        ([{"a": 1}, [1, 2], 3.0], (3,), [{"a": 1}, [1, 2], 3.0]),
         *(([{key: {"n": 2.0}}, 1.0], (2,), [{key: {"n": 2.0}}, 1.0]) for key in KEYS),  # as they were
         ([pd.DataFrame({"area": ["West"]}), 1.0], (2,), [{"area": ["West"]}, 1.0]),
-        ([[1], [1, 2]], (2,), [[1], [1, 2]]),
-        ([[[1, 2], 3]], (1, 2), [[[1, 2], 3]]),
         ([(2**63 - 1, "a"), (-(2**63), "b")], (2, 2), [[2**63 - 1, "a"], [-(2**63), "b"]]),
     ],
 )
@@ -490,9 +447,7 @@ def test_types_are_settled_by_what_both_databases_have():
     ("mechanism", "words"),
     [
         (lambda data, size, rng: rng.random(size + 1), "one output a run: asked for 4 runs, got 5"),
-        (lambda data, size, rng: rng.random((1, size)), "one output a run: asked for 4 runs, got 1"),
         (lambda data, size, rng: 3.0, "outputs must be a sequence, one a run, got float"),
-        (lambda data, size, rng: [], "one output a run: asked for 4 runs, got 0"),
     ],
 )
 @pytest.mark.parametrize("kind", [Kind(()), TEXT])
@@ -564,19 +519,6 @@ def test_exceptions_are_as_frequent_as_they_are(rate, runs):
     others = outputs[~failed]
     assert abs(others.mean() - 0.5) < 4 / math.sqrt(12 * others.size)
     assert abs(others.var() - 1 / 12) < 4 / math.sqrt(180 * others.size)
-
-
-def test_an_exception_that_never_comes_again_is_an_output_all_the_same():
-    def mechanism(data, size, rng):
-        sizes.append(size)
-        if len(sizes) == 1:
-            raise BrokenError
-        return rng.random(size)
-
-    sizes = []
-    kept = run(mechanism, None, 2, np.random.default_rng(0), Kind(()))
-    assert (kept == RAISED).sum() == 1
-    assert len(sizes) == 1 + 2 * PASSES + 1
 
 
 def test_a_run_that_raises_is_told_from_every_word_and_number():

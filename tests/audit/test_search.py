@@ -22,11 +22,6 @@ def zeros_bare(data, size, rng):
     return np.where(data > 0, geometric(data, size, rng), 0)
 
 
-def weighted(records, size, rng):
-    """How many records there are, with noise for one; by mistake "c" counts five times."""
-    return len(records) + 4 * np.sum(records == "c") + rng.laplace(size=size)
-
-
 def brute_force(kinds, most, relation):
     """All unordered pairs of neighbors, by comparing every two databases."""
     databases = [counts for counts in itertools.product(range(most + 1), repeat=kinds) if sum(counts) <= most]
@@ -68,11 +63,9 @@ def test_databases_of_records_are_those_of_counts(universe, relation):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "words"),
     [
-        (("ab", 1), {}, ValueError, "universe must be a list of different records, got 'ab'"),
         ((["a", "a"], 1), {}, ValueError, "universe must be a list of different records"),
         (([None, "a"], 1), {}, TypeError, "universe must be numbers or text"),
         ((["a"], 0), {}, ValueError, "most must be at least 1, got 0"),
-        ((["a"], 1), {"relation": "near"}, ValueError, "relation must be"),
         ((["a"], 1), {"form": "rows"}, ValueError, 'form must be "counts" or "records", got \'rows\''),
         ((range(20), 20), {}, ValueError, "must have at most 100000 pairs, got 1378465288200 of 20 kinds, 20 people"),
     ],
@@ -89,16 +82,6 @@ def test_the_pair_with_an_empty_cell_is_found(claim):
     assert found.verdict == found.worst.verdict == "violated"
     assert found.worst.pair == "1 person added to cell 1"
     assert (found.screened, len(found.results)) == (5, 1)
-
-
-def test_a_universe_is_searched_for_the_record_that_counts_too_much():
-    pairs = neighbors_within(["a", "b", "c"], 2, form="records")
-    found = search_loss(weighted, pairs, PureDP(1.0), size=30_000, attack="entries", rng=1)
-    guilty = {pair.label for pair in pairs if np.sum(pair.y == "c") > np.sum(pair.x == "c")}
-    assert {result.pair for result in found.results} <= guilty
-    assert {result.verdict for result in found.results} == {"violated"}
-    assert found.worst.measured.epsilon > 2.5  # the true loss is 5
-    assert found.worst.unit == "record"
 
 
 class ToldOutright:
@@ -168,10 +151,7 @@ def test_a_search_is_reproduced_by_its_seed():
         ({"pairs": [PAIRS[0], NeighborPair.move_people([1, 1], 0, 1)]}, ValueError, "the pair is replace_one"),
         ({"keep": 0}, ValueError, "keep must be at least 1, got 0"),
         ({"screen": 0.0}, ValueError, r"screen must be in \(0, 1\), got 0\.0"),
-        ({"screen": 5.0, "keep": 9}, ValueError, r"screen must be in \(0, 1\), got 5\.0"),
         ({"size": 500}, ValueError, "size must leave 40 runs to try each of 6 pairs, got 25 of 500"),
-        ({"attack": "brute"}, ValueError, "attack must be an Attack or one of"),
-        ({"mechanism": 3}, TypeError, "mechanism must be callable"),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(options, error, words):

@@ -130,10 +130,3 @@ def test_other_entries_that_move_are_found_and_none_that_is_known():
     assert len({*others} - {"output[2, 3]", "output[1, 1]"}) == len(others) == 8
     every = [cell(*index) for index in np.ndindex(4, 5)]
     assert moved_besides((4, 5), *given, every) == ()
-
-
-def test_at_most_eight_others_are_searched_however_many_are_known():
-    x = np.random.default_rng(19).normal(size=(300, 30))
-    center, known = np.zeros(30), [cell(k) for k in range(20, 30)]
-    found = names(moved_besides((30,), moments(x, center), moments(x + np.arange(30), center), known))
-    assert found == [f"output[{k}]" for k in range(19, 11, -1)]

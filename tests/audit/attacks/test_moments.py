@@ -44,14 +44,6 @@ def test_an_entry_of_few_values_is_of_no_normal_law():
     assert [name.partition(" from ")[0] for name in names(found(x, y))] == ["distance of output[3]"]
 
 
-@pytest.mark.parametrize(("runs", "ratio"), [(8, False), (9, True)])
-def test_eight_runs_say_of_no_entry_that_its_law_is_normal(runs, ratio):
-    rng = np.random.default_rng(11)
-    x, y = rng.uniform(-1, 1, (2, runs, 40))
-    x[:, 3], y[:, 3] = np.resize([100.0, -100.0], runs) + x[:, 3], y[:, 3] / 100
-    assert any(name.startswith("log-likelihood ratio") for name in names(found(x, y))) is ratio
-
-
 @pytest.mark.parametrize(
     "law", [lambda rng, size: rng.exponential(size=size) - 1, lambda rng, size: rng.choice([-1, 1], size)]
 )

@@ -77,7 +77,6 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
             (-0.5,),
             "^epsilon must be 0 or more, got -0.5$",
         ),
-        (lambda delta: one_run_p_value(1, 2, 1.0, delta=delta), *DELTA),
         (lambda delta: two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta), *DELTA),
         (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
         (lambda delta: anytime(1, 1, 2, delta=delta), *DELTA),
@@ -96,7 +95,6 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
             "^values must be finite, got -?inf$",
         ),
         (lambda count: variational(y=(1, count)), *COUNTS),
-        (lambda count: variational(x=(count, 1)), *COUNTS),
         (lambda order: variational(order=order), (0.5, 0, math.inf, math.nan), "order must be 1 or more and finite"),
         (
             lambda shapes: variational(*shapes),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 from hypothesis import given
-from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from audit.claims import ZCDP, GaussianDP
@@ -65,17 +64,6 @@ def test_zero_concentration_agrees_with_dp_accounting(rho, delta):
     assert math.exp(ZCDP(rho).log_delta(theirs)) == pytest.approx(reached, rel=1e-3)
 
 
-@given(powers(-12, 6), st.floats(-3, 100))
-def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, deviations):
-    """Gaussian noise keeps the promise, so its delta is below; one order that is not the best gives a larger one."""
-    epsilon = max(0.0, rho + deviations * math.sqrt(rho))
-    ours = ZCDP(rho).log_delta(epsilon)
-    assert ours <= 0
-    assert ours >= GaussianDP(math.sqrt(2 * rho)).log_delta(epsilon) - 1e-9 * max(1, abs(ours))
-    if epsilon > rho:
-        assert ours <= -((epsilon - rho) ** 2) / (4 * rho) + 1e-9 * max(1, abs(ours))
-
-
 @pytest.mark.parametrize(
     ("claim", "epsilon", "log_delta"),
     [
@@ -84,13 +72,10 @@ def test_zero_concentration_is_between_the_gaussian_and_the_chernoff_bound(rho, 
         (ZCDP(5e-324), 1.0, -math.inf),
         (ZCDP(1e4), 0.0, 0.0),
         (ZCDP(1e300), 1.0, 0.0),
-        (ZCDP(1.7e308), 1.0, 0.0),
         (GaussianDP(1e-200), 1e200, -math.inf),
-        (GaussianDP(1e-12), 1.0, -math.inf),
         (GaussianDP(1e200), 1.0, 0.0),
         (GaussianDP(1e12), 4.9e23, 0.0),
         (GaussianDP(1e12), 5e23, math.log(0.5)),
-        (GaussianDP(1e150), 1e306, -math.inf),
     ],
 )
 def test_extreme_budgets_promise_all_or_nothing(claim, epsilon, log_delta):

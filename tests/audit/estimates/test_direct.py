@@ -93,16 +93,11 @@ def test_the_bias_is_said_and_the_exact_count_is_not():
     ("options", "error", "words"),
     [
         ({"outputs_x": []}, ValueError, r"outputs_x must be a filled array of 1 dimensions, got shape \(0,\)"),
-        ({"outputs_y": [[1, 2]]}, ValueError, r"outputs_y must be a filled array of 1 dimensions, got shape \(1, 2\)"),
         ({"outputs_y": [1, math.nan]}, ValueError, r"outputs_y must be finite and below 2\*\*53 in size, got nan"),
-        ({"exact": math.inf}, ValueError, r"exact must be finite and below 2\*\*53 in size, got inf"),
         ({"event": "at_most"}, ValueError, 'event must be "at_least" or "equal", got \'at_most\''),
         ({"event": "equal", "at": [0, 0.5]}, ValueError, 'at must be whole numbers for event "equal", got 0.5'),
         ({"distance": 0}, ValueError, "distance must be at least 1, got 0"),
-        ({"confidence": 1}, ValueError, r"confidence must be in \(0, 1\), got 1"),
         ({"at": [5]}, ValueError, r"no event was seen on both databases, got counts \[0\] and \[0\]"),
-        ({"outputs_x": ["1", "2"]}, TypeError, "outputs_x must be real numbers, got dtype <U1"),
-        ({"exact": "0"}, TypeError, "exact must be a number, got '0'"),
         ({"distance": 1.0}, TypeError, "distance must be an integer, got 1.0"),
     ],
 )

@@ -17,7 +17,6 @@ from audit.results import LossEstimate
 from tests.helpers import averaged, geometric, halving, refused_like
 
 RISING = np.repeat(np.arange(-5, 6), [40, 20, 10, 5, 50, 60, 50, 5, 10, 20, 40])  # more of them further out
-METHODS = ("lag_tail", "histogram", "kde", "slope")
 
 
 @pytest.mark.parametrize("lag", [1, 2, 5])
@@ -129,15 +128,6 @@ def test_the_histogram_is_its_definition(residuals):
     assert estimate.value == pytest.approx(np.nanmedian(np.abs(losses)), abs=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_the_seed_moves_the_intervals_only(method):
-    residuals = geometric(0.5, 500, np.random.default_rng(6))
-    first, again, other = (residual_loss(residuals, method=method, rng=seed) for seed in (1, 1, 2))
-    assert first.to_dict() == again.to_dict()
-    assert first.loss == pytest.approx(other.loss, nan_ok=True, rel=0, abs=0)
-    assert first.interval != other.interval
-
-
 def test_default_steps_are_rounded_up_where_residuals_are_whole():
     whole = np.arange(-6, 7).repeat(3)  # a median absolute deviation of 3
     estimate, shifted = residual_loss(whole, at=[0], rng=1), residual_loss(whole * 1.01, at=[0], rng=1)
@@ -198,29 +188,20 @@ def test_resampling_follows_the_dependence():
         ({"residuals": np.zeros(50)}, "residuals must vary .*, got only 0.0"),
         ({"residuals": np.arange(9)}, "residuals must be at least 10, got 9"),
         ({"residuals": []}, r"filled array of 1 or 2 dimensions, got shape \(0,\)"),
-        ({"residuals": 5}, r"filled array of 1 or 2 dimensions, got shape \(\)"),
         ({"residuals": [*range(20), math.nan]}, r"residuals must be finite and below 2\*\*53 in size, got nan"),
         ({"method": "median"}, "method must be one of 'lag_tail', 'histogram', 'kde', 'slope', got 'median'"),
         ({"bandwidth": 0.1}, "method 'lag_tail' has no setting bandwidth"),
-        ({"method": "histogram", "at": [1], "lag": 2}, "method 'histogram' has no setting at, lag"),
-        ({"change": 2}, "method 'lag_tail' has no setting change"),
-        ({"method": "slope", "change": 0}, "change must be positive and finite, got 0"),
         ({"method": "slope", "change": 1e308}, r"change must be less than 2\*\*53 people, got 1e\+308"),
         ({"method": "slope", "residuals": np.repeat([0, 1], [9, 3])}, "must fill at least three bins next to each oth"),
         ({"method": "slope", "residuals": RISING}, "must thin out away from 0"),
-        ({"lag": 0}, "lag must be positive and finite, got 0"),
         ({"lag": 0.5}, "lag must be at least one person, got 0.5"),
         ({"lag": 10_000}, "no event of the curve has residuals on both sides"),
         ({"at": [-1.0]}, "at must be 0 or more, got -1.0"),
-        ({"method": "kde", "bandwidth": -0.1}, "bandwidth must be positive and finite, got -0.1"),
         ({"method": "kde", "bandwidth": 1e-9}, "bandwidth must give a kernel of 0.01 people at least, and at most as"),
-        ({"method": "kde", "bandwidth": 1e9}, "at most as wide as the range of errors, "),
         ({"method": "kde", "bandwidth": "robust", "bandwidth_unit": "sd"}, "a robust bandwidth has no unit, got 'sd'"),
         ({"method": "kde", "bandwidth_unit": "mm"}, 'bandwidth_unit must be "sd" or "people", got \'mm\''),
         ({"method": "kde", "percentile": 50}, "percentile must be above 50 and at most 100, got 50"),
-        ({"method": "kde", "multiplier": 0}, "multiplier must be positive and finite, got 0"),
         ({"method": "kde", "multiplier": 0.001}, "the window of errors must reach 1 to 50000 people, got 0.0"),
-        ({"method": "histogram", "multiplier": 1e9}, "the window of errors must reach 1 to 50000 people, got"),
         ({"blocks": [1, 2]}, r"blocks must have one label for each of 200 areas, got shape \(2,\)"),
         ({"blocks": np.ones(200)}, "blocks must have at least 2 different labels, got 1"),
         ({"resamples": 19}, "resamples must be at least 20, got 19"),

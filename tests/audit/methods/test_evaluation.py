@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.attacks import Attack
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import loss_distribution
 from audit.measure.choice import UNSEEN, Counted, count_event, expected_guesses
 from audit.measure.evaluation import check_question, detectable_loss, support_witness
-from audit.methods import AnytimeGame, Game, Gaussian, Rectangle, Renyi
+from audit.methods import Game, Gaussian, Rectangle, Renyi
 from audit.neighbors import NeighborPair
 from tests.audit.methods.cases import BOTH, WEIGHTS, audited, binned, named
 from tests.helpers import refused_like
@@ -94,22 +93,15 @@ def test_the_event_that_sees_most_is_named():
         ((95, 5), (5, 95), {}, "violated"),
         ((60, 40), (40, 60), {}, "not refuted"),
         ((6, 4), (4, 6), {}, "no power"),
-        ((10, 0), (0, 10), {}, "violated"),
         ((60, 40), (40, 60), {"support": WITNESS}, "violated"),
         ((0, 0), (0, 0), {"support": WITNESS}, "violated"),
         ((0, 0, 50), (0, 0, 50), {}, "no power"),
-        ((0, 0), (0, 0), {}, "no power"),
         ((120, 80), (80, 120), {"method": Rectangle}, "not refuted"),
         ((95, 5), (5, 95), {"claim": ApproxDP(1, 0.1)}, "violated"),
-        ((95, 5), (5, 95), {"claim": ApproxDP(1, 0.8)}, "no power"),
-        ((600, 400), (400, 600), {"method": AnytimeGame}, "not refuted"),
         ((60, 40), (40, 60), {"method": Gaussian}, "not refuted"),
-        ((6, 4), (4, 6), {"method": Gaussian}, "no power"),
         ((3000, 2000), (2000, 3000), {"method": Renyi}, "not refuted"),
-        ((6, 4), (4, 6), {"method": Renyi}, "no power"),
         ((9000, 800, 100, 0), (0, 100, 800, 9000), {"method": Renyi, "event": WEIGHTS}, "violated"),
         ((3000, 2500, 2400, 2000), (2000, 2400, 2500, 3000), {"method": Renyi, "event": WEIGHTS}, "not refuted"),
-        ((0, 0, 0, 1), (0, 0, 0, 1), {"method": Renyi, "event": WEIGHTS}, "no power"),
     ],
 )
 def test_verdicts(x, y, options, verdict):
@@ -141,11 +133,8 @@ class Known:
     ("p", "q", "witness"),
     [
         ([0.5, 0.5, 0.0], [0.5, 0.25, 0.25], ("y", 0.25)),
-        ([0.5, 0.25, 0.25], [0.5, 0.5, 0.0], ("x", 0.25)),
         ([0.5, 0.5, 0.0], [0.75, 0.0, 0.25], ("x", 0.5)),
-        ([0.75, 0.25, 0.0], [0.25, 0.0, 0.75], ("y", 0.75)),
         ([0.5, 0.5, 0.0], [0.5, 0.0, 0.5], ("x", 0.5)),  # as likely on either: x comes first
-        ([1.0, 0.0], [0.0, 1.0], ("x", 1.0)),
         ([0.5, 0.5], [0.25, 0.75], None),
         ([1.0 - 1e-300, 1e-300], [1.0, 1e-300], None),
     ],
@@ -215,26 +204,19 @@ def test_the_way_out_leads_out(claim):
     ("changes", "error", "words"),
     [
         ({"claim": 1.0}, TypeError, "claim must be one of .*PureDP.*, got float"),
-        ({"claim": ZCDP}, TypeError, "claim must be one of .*ZCDP.*, got ABCMeta"),
         ({"claim": PureDP(0.0)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),
         ({"claim": PureDP(math.inf)}, ValueError, "must have a positive and finite epsilon, got inf"),
-        ({"claim": ApproxDP(0.0, 0.0)}, ValueError, r"must have a positive and finite epsilon, got 0\.0"),
-        ({"claim": ApproxDP(0.0, 1.0)}, ValueError, r"must have a delta in \[0, 1\), got 1\.0"),
         ({"claim": ApproxDP(1.0, 1.0)}, ValueError, r"must have a delta in \[0, 1\), got 1\.0"),
         ({"claim": ZCDP(0.0)}, ValueError, r"must have a positive and finite rho, got 0\.0"),
-        ({"claim": GaussianDP(math.inf)}, ValueError, "must have a positive and finite mu, got inf"),
         (
             {"claim": PureDP(1.0, "replace_one")},
             ValueError,
             "the pair is add_remove and the claim replace_one: build the pair with move_people, or state the claim",
         ),
-        ({"confidence": 1.0}, ValueError, r"confidence must be in \(0, 1\), got 1\.0"),
         ({"event": "output[0] >= 13"}, TypeError, "event must be an Event, got str"),
         ({"event": WEIGHTS}, ValueError, "weighs likelihood ratios bounds a rho, got a claim of epsilon"),
-        ({"event": WEIGHTS, "claim": GaussianDP(1)}, ValueError, "bounds a rho, got a claim of mu"),
         ({"attack": "best"}, ValueError, "attack must be an Attack or one of auto, threshold, cell, .*, got 'best'"),
         ({"attack": None}, TypeError, "attack must be a name or an Attack, got NoneType"),
-        ({"attack": Attack}, TypeError, "attack must be a name or an Attack, got type"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(changes, error, words):

@@ -100,11 +100,9 @@ def test_records_are_compared_as_multisets(x, y, distance, relation):
     [
         ([[1, 2], [3, 4]], [1, 2]),
         (np.empty((0, 3)), [1.5, 2, 3]),
-        (["a", "b"], "a longer text"),
         ([1, 2, 2], 2.5),
         (np.array([(1, "x")], [("age", int), ("area", "U1")]), np.array((1, "yz"), [("age", int), ("area", "U2")])),
         ([], 7),
-        (np.zeros((2, 2, 2)), np.ones((2, 2))),
     ],
 )
 def test_adding_a_record(records, record):
@@ -164,12 +162,9 @@ def pair(relation="add_remove", **options):
         (lambda: pair(unit="dog"), ValueError, "unit must be one of person, household, record, got 'dog'"),
         (lambda: pair(adjacency="likely"), ValueError, "adjacency must be .*, got 'likely'"),
         (lambda: pair(distance=0), ValueError, "distance must be at least 1, got 0"),
-        (lambda: pair(distance=1.0), TypeError, r"distance must be an integer, got 1\.0"),
         (lambda: NeighborPair.add_people(["a"], 0), TypeError, "counts must be numbers, got 'a'"),
-        (lambda: NeighborPair.add_people([True], 0), TypeError, "counts must be numbers, got True"),
         (lambda: NeighborPair.add_people([], 0), ValueError, r"counts must have at least one cell, got shape \(0,\)"),
         (lambda: NeighborPair.add_people([1.5], 0), ValueError, r"counts must be whole numbers, got 1\.5"),
-        (lambda: NeighborPair.add_people([math.nan], 0), ValueError, "counts must be whole numbers, got nan"),
         (lambda: NeighborPair.add_people([-1], 0), ValueError, "counts must not be negative, got -1"),
         (lambda: NeighborPair.add_people([2**53], 0), ValueError, r"counts must be below 2\*\*53, got"),
         (
@@ -184,7 +179,6 @@ def pair(relation="add_remove", **options):
             "records must be numbers or text, got Python objects",
         ),
         (lambda: NeighborPair.add_record([1j, math.nan], 2.0), ValueError, "records must not hold NaN inside complex"),
-        (lambda: NeighborPair.add_people([1], 0).under("swap"), ValueError, "relation must be"),
     ],
 )
 def test_what_is_no_pair_of_counts_or_records_is_refused(made, error, message):

@@ -198,40 +198,6 @@ def counted(**options):
     return asked(**options).counts
 
 
-def killed_and_resumed(folder, times, seed, size):
-    """Kill an audit at random instants, then let it end; return how often it was killed and in how many blocks."""
-    rng, killed, progress = np.random.default_rng(seed), 0, []
-    begun = time.perf_counter()
-    alone = forked(lambda: counted(rng=seed, size=size))
-    whole = time.perf_counter() - begun
-    for number in range(times):
-        store = folder / str(number)
-        killed += (
-            forked(lambda s=store: counted(rng=seed, size=size, store=s), kill_after=rng.uniform(0, whole)) is None
-        )
-        progress.append(len(blocks(store)))
-        assert forked(lambda s=store: counted(rng=seed, size=size, store=s)) == alone
-        assert not list(store.rglob("*.json"))
-    return killed, progress
-
-
-@pytest.mark.reliability(row=6)
-@pytest.mark.parametrize(
-    ("times", "seed", "size", "least", "kinds"),
-    [
-        pytest.param(3, 1, SIZE, 1, 1, marks=pytest.mark.quick),
-        pytest.param(100, 2, 4000, 60, 16, marks=pytest.mark.slow),
-    ],
-)
-def test_killed_at_any_moment_an_audit_goes_on_and_gives_the_same_counts(
-    tmp_path, record_property, times, seed, size, least, kinds
-):
-    killed, progress = killed_and_resumed(tmp_path, times, seed, size)
-    record_property("tried", killed)
-    assert killed >= least
-    assert len(set(progress)) >= kinds  # they were moments of all kinds
-
-
 @pytest.mark.reliability(row=6)
 def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
     def limited():

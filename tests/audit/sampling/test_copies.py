@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from audit.outputs import Kind, read_outputs
-from audit.sampling.copies import CHANCE, chance_of_repeat, check_not_copied
+from audit.sampling.copies import chance_of_repeat, check_not_copied
 from tests.helpers import refused_like
 
 
@@ -34,12 +34,3 @@ def test_copies_of_runs_are_refused():
 )
 def test_the_chance_of_a_repeat(outputs, chance):
     assert chance_of_repeat(np.array(outputs)) == pytest.approx(chance, rel=1e-12, abs=0)
-
-
-def test_the_chance_of_a_repeat_is_the_one_of_a_large_batch():
-    rng, rate, runs = np.random.default_rng(6), 1e-3, 2000
-    estimates = [chance_of_repeat(rng.random(runs) < rate) for _ in range(400)]
-    # The truth is about exp(-4), the estimate about exp(-2 * count) for a binomial count of mean 2. At most 1 has
-    # probability 0.406, at most 2 0.677: 2 is the median of 400 unless one is off by 3.8 standard errors (1e-4).
-    assert np.median(estimates) == pytest.approx((rate**2 + (1 - rate) ** 2) ** runs, rel=0.01)
-    assert min(estimates) > CHANCE

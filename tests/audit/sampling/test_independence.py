@@ -180,7 +180,6 @@ def autoregressive(shape, lag, rng, share=0.95):
 
 FAULTS = {  # per run each keeps its promise
     "coin": (lambda d, n, r, k: (d[0] * (r.random(k) < 0.5) + r.laplace(size=n)).round(6), PureDP(0.621), ONCE_A_CALL),
-    "salt": (lambda d, n, r, k: (d[0] ^ r.integers(0, 2, k)) ^ (r.random(n) < 0.27), PureDP(0.01), ONCE_A_CALL),
     "word": (
         lambda d, n, r, k: np.where(d[0] ^ r.integers(0, 2, k) ^ (r.random(n) < 0.27), "yes", "no").tolist(),
         PureDP(0.01),
@@ -258,7 +257,6 @@ def part(rng, size=4000, share=0.3):
 DEPENDENT = {
     "Markov chain": (lambda rng: markov(4000, rng), IN_ORDER),
     "words of a Markov chain": (lambda rng: [f"about {one:.0f}" for one in markov(4000, rng, 0.99)], IN_ORDER),
-    "slow drift": (lambda rng: rng.laplace(size=4000) + np.linspace(0, 1, 4000), IN_ORDER),
     "sorted by part": (lambda rng: np.sort(rng.integers(0, 2, 4000)) + rng.laplace(size=4000), IN_ORDER),
     "fifth entry": (lambda rng: np.column_stack([rng.laplace(size=(4000, 4)), markov(4000, rng)]), IN_ORDER),
     "run numbers": (
@@ -267,10 +265,7 @@ DEPENDENT = {
     ),
     "5% again": (lambda rng: part(rng, 20_000, 0.05), IN_ORDER),
     "30% again, shuffled": (lambda rng: rng.permutation(part(rng)), COPIES),
-    "four times and one more": (lambda rng: np.append(np.tile(rng.laplace(size=500), 4), 1.0), COPIES),
-    "rows of a cycle": (lambda rng: np.resize(rng.integers(0, 50, 900), 4000), IN_ORDER),
     "words again": (lambda rng: [f"row {one}" for one in np.tile(rng.integers(0, 10**9, 500), 2)], COPIES),
-    "pairs again": (lambda rng: rng.permutation(np.repeat(rng.normal(size=(500, 3)).round(6), 2, axis=0)), COPIES),
 }
 
 
@@ -284,7 +279,7 @@ def test_given_outputs_that_depend_on_each_other_are_refused(kind):
 def test_the_same_outputs_in_random_order_without_copies_are_not():
     """Negative control: false alarm 1e-9."""
     rng = np.random.default_rng(3)
-    for kind in ("Markov chain", "words of a Markov chain", "slow drift", "sorted by part", "fifth entry"):
+    for kind in ("Markov chain", "words of a Markov chain", "sorted by part", "fifth entry"):
         x = rng.permutation(DEPENDENT[kind][0](rng))
         assert given(x[:2000], x[2000:]).verdict != "violated"
 

@@ -78,21 +78,6 @@ def test_long_work_says_how_far_it_is_where_there_is_no_terminal(monkeypatch):
     assert lines == [f"plaudit: count [2J of all: {done} of 12,000 runs after 0 min" for done in ("1,500", "3,000")]
 
 
-@pytest.mark.parametrize("terminal", [True, False])
-def test_an_error_passes_and_the_terminal_is_given_back(terminal, screen):
-    written = screen(terminal=terminal)
-    hide, show = "\x1b[?25l", "\x1b[?25h"
-
-    def interrupted():
-        with progress_bar("count", 5) as advance:
-            advance(1)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert written.getvalue().count(hide) == written.getvalue().count(show) == terminal
-
-
 def test_provenance_names_software_platform_and_time():
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     found = provenance(size=5, selection=0.3)

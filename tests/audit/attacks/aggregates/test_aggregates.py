@@ -71,9 +71,3 @@ def test_what_is_no_number_has_no_part():
     x, y = rng.laplace(size=(2, RUNS, 5))
     x[:, 3], y[:, 3] = np.inf, NAN
     assert found(x, y) == []
-
-
-def rows(data, size, rng):
-    """Synthetic records in random order, among which is the one person who is in the database, as they are."""
-    ages = shuffled(rng, np.full(size, 499 + 2 * int(data[0])))
-    return [[{"age": int(age), "sex": "f"} for age in run] for run in ages]

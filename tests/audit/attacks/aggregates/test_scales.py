@@ -50,7 +50,6 @@ def test_a_scale_of_all_entries_is_found_and_proves_no_more_than_its_exact_loss(
     assert least <= result.measured.epsilon <= exact_epsilon(entries, CLAIM.delta)
 
 
-THIRD = np.where(np.arange(300) < 100, SCALE, 1.0)
 MIXED = np.where(np.arange(300) % 2, SCALE, 1 / SCALE)
 SIZES = np.geomspace(1e-3, 1e6, 300)
 
@@ -63,16 +62,12 @@ def normal(rng, size):
     ("law", "factor", "least"),
     [
         (normal, SCALE, 2.3),
-        (normal, 1 / SCALE, 2.3),
-        (normal, THIRD, 0.9),
         (normal, MIXED, 1.5),
         (lambda rng, size: SIZES * rng.normal(size=size), SCALE, 2.3),
-        (lambda rng, size: rng.laplace(size=size), SCALE, 1.8),
         (lambda rng, size: rng.standard_cauchy(size=size), SCALE, 1.0),
-        (lambda rng, size: rng.normal(size=size) + rng.normal(size=(size[0], 1)), SCALE, 2.0),
         (lambda rng, size: rng.normal(size=size) + rng.normal(size=(size[0], 1)) * np.linspace(-2, 2, 300), SCALE, 2.0),
     ],
-    ids=["down", "up", "third", "down and up", "sizes", "Laplace", "Cauchy", "shared", "shared, signs"],
+    ids=["down", "down and up", "sizes", "Cauchy", "shared, signs"],
 )
 def test_any_spread_out_change_of_scale_is_found(law, factor, least):
     rng = np.random.default_rng(3)

@@ -30,11 +30,6 @@ def test_a_rare_and_certain_tail_is_an_event_of_its_own(x_far, y_far, guess):
     assert [guess, 0, 0] in found
 
 
-def test_two_certain_tails_are_one_event():
-    found = said(several(*tails(np.random.default_rng(1), 12, 12)), -1002.0, 15.0, 1002.0)
-    assert [-1, 0, 1] in found
-
-
 def test_values_that_repeat_among_others_that_do_not_are_an_event_of_their_own():
     rng = np.random.default_rng(5)
     x, y = rng.laplace(size=(2, 20_000))

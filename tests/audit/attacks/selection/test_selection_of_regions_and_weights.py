@@ -92,9 +92,3 @@ def test_weights_of_infinite_scores_are_finite(share, end):
     event = weights(x, y)
     assert np.isfinite(event.rule.weights).all()
     assert event.guess(np.array([-2.0, 3.0])).tolist() == [-1, 1]
-
-
-def test_weights_of_one_score_are_none():
-    event = weights(np.full(50, 3), np.full(60, 3))
-    assert str(event) == "never a guess"
-    assert event.rule.weights.tolist() == [0]
