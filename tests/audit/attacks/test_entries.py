@@ -3,9 +3,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import norm
 
 from audit.attacks.entries import changed, moved, moved_besides
+from audit.attacks.movement import Moments, changed_entries, largest
 from audit.events import cell
 from audit.neighbors import NeighborPair
 from tests.audit.attacks.cases import moments, names
@@ -130,3 +134,37 @@ def test_other_entries_that_move_are_found_and_none_that_is_known():
     assert len({*others} - {"output[2, 3]", "output[1, 1]"}) == len(others) == 8
     every = [cell(*index) for index in np.ndindex(4, 5)]
     assert moved_besides((4, 5), *given, every) == ()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "shape"),
+    [
+        (np.zeros(3), np.ones(3), (4,)),
+        (np.zeros((3, 2)), np.ones((4, 2)), (3, 2)),
+        (np.array([True, False]), np.array([True, True]), (2,)),
+        (np.array([1.0, math.nan]), np.array([2.0, math.nan]), (2,)),
+        (np.zeros(3), np.zeros(3), (3,)),
+    ],
+)
+def test_where_outputs_are_not_like_the_data_nothing_is_known_to_change(x, y, shape):
+    assert changed_entries(NeighborPair.declared(x, y, "add_remove"), shape) == []
+
+
+@pytest.mark.parametrize("center", [0.0, 2.0**30])
+@pytest.mark.parametrize("cuts", [[], [1], [3, 50, 99]])
+def test_moments_are_those_of_all_runs_together(center, cuts):
+    outputs = center + np.random.default_rng(17).normal(0, [[1, 2], [3, 4]], (100, 2, 2))
+    about = np.full(4, center)
+    found = Moments.of(len(outputs), map(Moments.reducer(about), np.split(outputs, cuts)))
+    apart = outputs.reshape(100, 4) - center
+    assert found.runs == 100
+    np.testing.assert_allclose(found.mean, apart.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(found.sd, apart.std(axis=0), rtol=1e-12)
+    squares = (apart - apart.mean(axis=0)) ** 2
+    np.testing.assert_allclose(found.error, squares.std(axis=0) / math.sqrt(100), rtol=1e-9)
+
+
+@given(st.lists(st.sampled_from([math.nan, -math.inf, -1.0, 0.0, 2.0, math.inf])), st.integers(1, 9))
+def test_the_largest_are_those_that_come_first_in_a_whole_order(values, most):
+    values = np.array(values)
+    assert largest(values, most).tolist() == np.argsort(-values, kind="stable")[:most].tolist()

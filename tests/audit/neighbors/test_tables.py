@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.neighbors import NeighborPair
+from audit.neighbors.tables import rows_apart
 from tests.helpers import refused_like
 
 ROWS = [
@@ -242,3 +243,22 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
 def test_what_is_no_pair_of_tables_is_refused(made, error, message):
     with refused_like(error, message):
         made()
+
+
+# Rows that two tables do not share
+
+
+APART = [{"word": word, "number": number} for word, number in (("a", 1.0), ("b", 2.0), ("b", 2.0))]
+
+
+@pytest.mark.parametrize("made", [list, pd.DataFrame, pl.DataFrame])
+def test_rows_that_differ_are_those_that_one_database_has_more_often(made):
+    assert rows_apart(made(APART), made(APART[:2])) == [(APART[1], False)]
+    assert rows_apart(made(APART[:1]), made(APART[1:2])) == [(APART[1], True), (APART[0], False)]
+
+
+def test_rows_of_arrays_and_lists_are_looked_at_and_nothing_else():
+    assert rows_apart(np.array([[1, 2]]), np.array([[1, 2], [3, 4]])) == [([3, 4], True)]
+    assert rows_apart([(1, "a")], [(1, "a"), (2, "b")]) == [((2, "b"), True)]
+    for x, y in ((np.arange(3), np.arange(4)), (None, None), ({"a": 1}, {"a": 2}), ([], [(n,) for n in range(9)])):
+        assert rows_apart(x, y) == []

@@ -13,9 +13,12 @@ import pytest
 from audit.attacks import Attack
 from audit.attacks.protocol import candidate_statistics
 from audit.attacks.rows import candidates
+from audit.attacks.rows.tables import Layout
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
+from audit.values import NAN
+from audit.written import written
 from tests.audit.attacks.cases import exploration
 from tests.audit.sampling.cases import given_runs
 
@@ -165,3 +168,14 @@ def test_other_outputs_are_left_alone():
         found(counts, counts, pair=pair)
     for outputs in (counts, counts[:, :, 0], counts[:, None, :, 0], [{"a": 1.0}] * 400, ["a"] * 400):
         assert list(candidates(exploration(outputs, outputs, "rows"))) == []
+
+
+def test_a_value_has_one_code():
+    """Equal values, whatever they are written as, and others for others."""
+    numbers = Layout(1)(np.array([0.0, -0.0, 2.0, 2 + 1e-12, 2.5, 1e300, NAN]).reshape(1, -1, 1))[0, 0]
+    assert len(set(numbers.tolist())) == 5
+    assert Layout(1)(np.array([[[0], [2]]], np.int8))[0, 0].tolist() == numbers[[0, 2]].tolist()
+    table = written([[0], [2.0], [2.5], [float("nan")], ["2"], [None], [[1]]])
+    listed = Layout(1)(np.array([table], object))[0, 0, :-1]
+    assert listed[[0, 1, 2]].tolist() == numbers[[0, 2, 4]].tolist()
+    assert len(set(listed.tolist())) == 7
