@@ -169,10 +169,6 @@ def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
         half.masses = masses
         witness = support_witness(half, PAIR, PureDP(1))
         assert witness == {"order": f"possible on {order} only", "probability": probability}
-    half.masses = (1e-7, 0.0)
-    assert support_witness(half, PAIR, ApproxDP(1, 1e-6)) is None
-    half.masses = (0.0, 0.0)
-    assert support_witness(half, PAIR, PureDP(1)) is None
     half.law, half.masses = loss_distribution([0.5, 0.5], [0.25, 0.75]), (0.5, 0.5)  # the law knows better
     assert support_witness(half, PAIR, PureDP(1)) is None
 

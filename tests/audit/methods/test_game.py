@@ -50,31 +50,6 @@ def test_the_numbers_are_those_of_the_bounds(x, y, confidence, distance, delta, 
 # The minimum detectable loss
 
 
-@pytest.mark.parametrize("method", [Game, AnytimeGame])
-@pytest.mark.parametrize(
-    ("claim", "distance", "guessed", "runs"),
-    [
-        (ApproxDP(0.5, 0.02), 1, 150, 600),
-        (ApproxDP(1.5, 1e-6), 1, 150, 200),
-        (ApproxDP(0.2, 0.005), 3, 150, 200),
-        (PureDP(0.5), 2, 200, 300),
-        (PureDP(0.8), 1, 60, 60),
-    ],
-)
-def test_four_of_five_audits_see_it_when_what_is_forgiven_falls_on_guesses(method, claim, distance, guessed, runs):
-    """Law: a guess is right as in randomized response, and besides with the delta of the pair, if a guess is made."""
-    how, silent = method(claim, distance, 0.95), runs - guessed
-    counts = [named((k, 0, silent), (guessed - k, 0, 0)) for k in range(guessed + 1)]
-    found = how.detectable(counts[0], {"expected": None})
-    pair = claim.at(found).group(distance)
-    right = expit(pair.epsilon)
-    right += pair.forgiven * runs / guessed * (1 - right)
-    chance = binom.pmf(np.arange(guessed + 1), guessed, right)
-    power = sum(p for p, count in zip(chance, counts, strict=True) if lower(how, count) > claim.epsilon)
-    assert power == pytest.approx(0.8, abs=1e-8)
-    assert claim.epsilon < found < 10 * claim.epsilon
-
-
 @pytest.mark.parametrize("needed", [0, 1, 60, 100])
 def test_the_fewest_guesses_that_are_seen_are_found_from_anywhere_below(needed):
     for start in {-1, 0, needed // 2, needed - 1}:
@@ -99,7 +74,13 @@ def test_what_no_count_shows_is_never_detected():
 @pytest.mark.parametrize("method", [Game, AnytimeGame])
 @pytest.mark.parametrize(
     ("claim", "distance", "missing"),
-    [(PureDP(0.5), 1, [0.0, 0.3]), (PureDP(0.2), 3, [0.2]), (ApproxDP(0.5, 0.02), 1, [0.0, 0.0, 0.1, 0.6])],
+    [
+        (PureDP(0.5), 1, [0.0]),
+        (PureDP(0.5), 1, [0.0, 0.3]),
+        (PureDP(0.2), 3, [0.2]),
+        (ApproxDP(0.2, 0.005), 3, [0.0]),
+        (ApproxDP(0.5, 0.02), 1, [0.0, 0.0, 0.1, 0.6]),
+    ],
 )
 def test_power_is_the_mean_over_the_events_that_may_be_chosen(method, claim, distance, missing):
     """Law: of equally likely events each carries the loss but for what is missing of it."""
@@ -114,7 +95,7 @@ def test_power_is_the_mean_over_the_events_that_may_be_chosen(method, claim, dis
         power.append(binom.pmf(np.arange(guessed + 1), guessed, right)[seen].sum())
     assert np.mean(power) == pytest.approx(0.8, abs=1e-8)
     least = how.detectable(counts[0], {"expected": None})
-    assert least < found <= least + max(missing) / distance + 1e-8
+    assert least - 1e-8 <= found <= least + max(missing) / distance + 1e-8
 
 
 WEAK = PureDP(0.1)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from audit.bounds.game import variation_game_lower
 from audit.claims import ApproxDP
@@ -15,7 +14,6 @@ from audit.measure.evaluation import support_witness
 from audit.measure.loss import measure_loss
 from audit.methods import OneRun, Variation
 from audit.neighbors import NeighborPair
-from audit.planning import plan_power, plan_size
 from audit.results import AuditResult
 from audit.review.verify import verify_result
 from tests.audit.methods.cases import BOTH, ONE, lower, named
@@ -23,16 +21,6 @@ from tests.helpers import noisy, refused
 
 PAIR = NeighborPair.add_people([5], 0)
 LAPLACE = 1 - math.exp(-0.5)  # between two Laplace laws of scale 1, 1 apart
-
-
-def uniform(data, size, rng):
-    """Uniform noise of width 10: a person shows with probability 0.1, half on either side."""
-    return data + 10 * rng.random((size, 1))
-
-
-def sometimes(data, size, rng):
-    """The true count in 2% of the runs, else nothing."""
-    return np.where(rng.random(size) < 0.02, data[0], -1.0)
 
 
 def only_above(data, size, rng):
@@ -101,24 +89,6 @@ def test_a_rule_for_one_database_counts_twice_and_one_for_both_once():
     assert how.ceiling(counts, how.basis(ONE)) == most < 0.97 < how.ceiling(counts, how.basis(BOTH))
     with refused(ValueError, "named must be 1 or 2, got 0"):
         variation_game_lower(1, 2, 3, named=0, confidence=0.95)
-
-
-def test_plans_keep_their_word():
-    claim = ApproxDP(0, 0.1)
-    size = plan_size(claim, violation=1.5, power=0.8)
-    assert plan_power(claim, size, violation=1.5) >= 0.8
-    counting = size - round(0.3 * size)
-    fewest = next(
-        k for k in range(counting) if variation_game_lower(k, counting, counting, named=2, confidence=0.95) > 0.1
-    )
-    assert plan_power(claim, size, violation=1.5) == pytest.approx(
-        binom.sf(fewest - 1, counting, (1 + 0.15) / 2), abs=1e-6
-    )
-    rare = plan_power(claim, 4000, violation=2.0, selection=0.0, share=0.3)
-    assert plan_power(claim, 4000, violation=2.0, selection=0.0) < rare <= 1  # fewer guesses are wrong
-    assert "tells all with probability delta and else nothing: its event is seen in every run" in Variation(
-        claim, 1, 0.95
-    ).assumed(1.0)
 
 
 def test_what_total_variation_has_no_use_for():

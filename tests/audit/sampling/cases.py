@@ -35,20 +35,6 @@ ROOT = np.random.SeedSequence(2021)
 THREE = NeighborPair.add_people([30, 40, 50], cell=1)
 
 
-SCRIPT = """
-import json, sys
-import numpy as np
-from audit import NeighborPair, PureDP, measure_loss
-
-def noisy(data, size, rng):
-    return data + rng.laplace(size=(size, data.size))
-
-noisy.runs_per_block = 100
-result = measure_loss(noisy, NeighborPair.add_people([120, 75], 0), PureDP(1.0), size=6000, store=sys.argv[1])
-print(json.dumps([str(result.seed_entropy), result.counts]))
-"""
-
-
 @dataclass(frozen=True)
 class Laplace:
     """Noise on every count, a few runs at a time."""

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
-import resource
-import signal
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +16,7 @@ from audit.outputs import Kind
 from audit.sampling import blocks as sampling
 from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
-from tests.audit.sampling.cases import ALONE, PAIR, SIZE, Laplace, asked, noting, same
+from tests.audit.sampling.cases import PAIR, SIZE, Laplace, asked, noting, same
 
 
 def blocks(folder):
@@ -174,49 +170,6 @@ def test_without_a_seed_the_one_that_was_begun_with_is_taken(tmp_path):
         stored_seed(tmp_path, "spoiled", None)
 
 
-def forked(work, *, kill_after=None):
-    """Run `work` in a child; kill it with signal 9 after some seconds. Its answer, None if it was killed."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        try:
-            os.write(write, json.dumps(work()).encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        os.kill(child, signal.SIGKILL)
-    with os.fdopen(read, "rb") as file:
-        answer = file.read()
-    killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    return None if killed else json.loads(answer)
-
-
-def counted(**options):
-    return asked(**options).counts
-
-
-@pytest.mark.reliability(row=6)
-def test_on_a_full_disk_an_audit_says_so_and_what_is_kept_stays_whole(tmp_path):
-    def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (750, 750))  # some blocks are larger
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        try:
-            return counted(store=tmp_path)
-        except OSError as error:
-            return str(error)
-
-    assert "File too large" in forked(limited)
-    kept = blocks(tmp_path)
-    assert kept
-    assert not list(tmp_path.rglob("*.part"))
-    before = {path: path.read_bytes() for path in kept}
-    assert forked(lambda: counted(store=tmp_path)) == ALONE().counts
-    assert {path: path.read_bytes() for path in kept} == before
-
-
 @pytest.mark.reliability(row=6)
 def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
@@ -229,28 +182,6 @@ def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
         with pytest.raises(OSError, match="locked"):
             asked(mechanism, store=tmp_path / "locked")
     assert calls == []
-
-
-def test_two_writers_of_one_store_agree(tmp_path):
-    read, write = os.pipe()
-    children = []
-    for _ in range(2):
-        child = os.fork()
-        if child == 0:
-            try:
-                found = asked(rng=None, store=tmp_path)
-                os.write(write, (json.dumps([found.counts, str(found.seed_entropy)]) + "\n").encode())
-            finally:
-                os._exit(0)
-        children.append(child)
-    os.close(write)
-    for child in children:
-        assert os.waitpid(child, 0)[1] == 0
-    with os.fdopen(read) as file:
-        first, second = map(json.loads, file)
-    assert first == second
-    assert asked(rng=None, store=tmp_path).counts == first[0]
-    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_blocks_of_another_function_of_one_name_are_not_taken_where_a_seed_does_not_repeat_them(tmp_path):

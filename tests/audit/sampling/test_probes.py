@@ -51,19 +51,6 @@ def test_long_texts_come_in_small_blocks(letters, about):
     assert Caller(noisy, None, kind).block_runs == calls.CELLS // max(calls.TEXT, about)
 
 
-def test_an_output_is_found_where_one_database_only_raises():
-    def mechanism(data, size, rng):
-        asked.append(data)
-        if data == broken:
-            raise BrokenError
-        return rng.random((size, 3))
-
-    for broken, other in ((0, 1), (1, 0)):
-        asked = []
-        assert probed(mechanism).first.shape == (1, 3)
-        assert sorted(asked[: ATTEMPTS + 1]) == sorted([other] + [broken] * ATTEMPTS)
-
-
 def test_a_mechanism_that_always_raises_is_in_error():
     errors = [BrokenError(number) for number in range(2 * ATTEMPTS)]
     left = iter(errors)

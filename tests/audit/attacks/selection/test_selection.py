@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from scipy.special import expit, logit, logsumexp, ndtri
 from scipy.stats import norm
 
-from audit.attacks.entries import changed
 from audit.attacks.selection import Shifts, choice, rate_candidates, select_events, select_weights, tabulated
 from audit.attacks.selection.choice import LEAST_HITS
 from audit.attacks.selection.tables import PARTS
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.events import LARGEST, CellRule, Statistic, ThresholdRule, cell
-from audit.neighbors import NeighborPair
-from tests.audit.attacks.cases import BOTH, ENTRY, SUPPORT, exact_quality, geometric_law, scored, select, several
+from tests.audit.attacks.cases import BOTH, ENTRY, exact_quality, geometric_law, scored, select, several
 from tests.helpers import geometric
 
 
@@ -93,21 +91,6 @@ def test_the_statistic_with_the_signal_is_chosen():
     y[:, 2] += 1
     statistics = [cell(k) for k in range(4)]
     assert select(x, y, statistics).statistic is statistics[2]
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 1.5])
-def test_two_entries_that_move_are_told_jointly(epsilon):
-    rng = np.random.default_rng(8)
-    pair = NeighborPair.move_people([30, 40, 50], 0, 2)
-    x, y = (data + geometric(epsilon, (10_000, 3), rng) for data in (pair.x, pair.y))
-    event = select(x, y, changed(pair, (3,)))
-    assert event.statistic.name == "joint shift of output[0], [2]"
-    near = slice(340, 462)
-    cells = np.stack(np.meshgrid(SUPPORT[near], SUPPORT[near], indexing="ij"), axis=-1).reshape(-1, 2)
-    outputs = np.insert(cells + pair.x[[0, 2]], 1, 0, axis=1)
-    joint = [np.outer(geometric_law(epsilon, -k)[near], geometric_law(epsilon, k)[near]).ravel() for k in (0, 1)]
-    accuracy, _ = exact_quality(event, *joint, support=outputs)
-    assert accuracy == pytest.approx(expit(2 * epsilon), abs=1e-3)
 
 
 DELTA = 0.05
@@ -216,24 +199,6 @@ def test_values_that_repeat_among_others_that_do_not_are_an_event_of_their_own()
     x, y = rng.laplace(size=(2, 20_000))
     y[:20] = np.repeat([0.25, 0.75], [12, 8])
     assert [1, 1, 0] in said(several(rng.permutation(x), rng.permutation(y), **NEARLY_SURE), 0.25, 0.75, 0.5)
-
-
-def test_an_outcome_of_few_is_an_event_beside_honest_noise():
-    """Seven of 1,400 runs on one database, none on the other, beside a count that tells half a nat in every run."""
-    found = 0
-    for seed in range(10):
-        rng = np.random.default_rng([seed, 7])
-        x, y = (geometric(0.5, 1400, rng) + shift for shift in (0, 1))
-        y[rng.choice(1400, 7, replace=False)] = 40
-        found += [0, 0, 1] in said(several(x, y, counting=14_000), -5.0, 5.0, 40.0)
-    assert found >= 8
-
-
-def test_pairs_that_chance_makes_of_many_scores_are_no_event():
-    rng = np.random.default_rng(6)
-    x, y = rng.laplace(size=(2, 20_000))
-    x[:40] = np.repeat(x[:20], 2)
-    assert np.mean(select(x, y).guess(np.concatenate([x, y])) != 0) > 0.01
 
 
 def test_what_is_forgiven_is_no_event_that_promises_most():
