@@ -29,7 +29,7 @@ def literal_wealth(correct, wrong, abstained, epsilon, delta, distance):
 
 @pytest.mark.parametrize(
     ("seen", "delta", "distance"),
-    [((80, 20, 0), 0.0, 1), ((80, 20, 100), 0.01, 1), ((60, 5, 30), 1e-3, 3), ((90, 0, 10), 0.0, 2)],
+    [((80, 20, 0), 0.0, 1), ((80, 20, 100), 0.01, 1), ((60, 5, 30), 1e-3, 3), ((90, 0, 10), 0.0, 20)],
 )
 @pytest.mark.parametrize("alpha", [0.3, 0.05, 1e-6])
 def test_the_lower_bound_is_where_the_wealth_suffices(seen, delta, distance, alpha):

@@ -159,6 +159,7 @@ def test_normal_laws_by_their_distance():
         (ApproxDP(1.0, 1e-6), PureDP(1.0), True),
         (ApproxDP(0.9, 1e-5), ApproxDP(1.0, 1e-6), True),
         (PureDP(1.1), PureDP(1.0, "replace_one"), None),
+        (PureDP(1.1, "replace_one"), PureDP(1.0), None),
         (ZCDP(0.5), ZCDP(0.4), True),
         (ZCDP(0.5), GaussianDP(1.0), None),
         (GaussianDP(1.0), PureDP(1.0), None),
