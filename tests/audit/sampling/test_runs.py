@@ -10,7 +10,7 @@ import pytest
 
 from audit.events import cell
 from audit.sampling.runs import scores
-from audit.sampling.streams import Phase, entropy_of, halves, seed_sequence, stream
+from audit.sampling.streams import Phase, entropy_of, seed_sequence, stream
 from tests.audit.sampling.cases import given_runs, noting, runs_of
 from tests.helpers import whole
 
@@ -167,10 +167,3 @@ def test_a_seed_is_known_by_one_number():
     for rng in (None, SEED.spawn(1)[0], np.random.default_rng(1), np.random.SeedSequence([1, 2])):
         root = seed_sequence(rng)
         assert state(seed_sequence(entropy_of(root))) == state(root)
-
-
-@pytest.mark.parametrize("runs", [0, 1, 2, 7, 100])
-def test_halves_are_equal_or_nearly(runs):
-    first, second = halves(runs)
-    assert first + second == runs
-    assert 0 <= first - second <= 1
