@@ -82,8 +82,8 @@ GROSS = {
 def test_a_gross_violation_takes_no_more_than_2000_runs(kind):
     mechanism, claim = GROSS[kind]
     made = []
-    given = {"confidence": SURE, "rng": 1}
-    result = measure_loss(noting(made, mechanism), PAIR, claim, size=200_000, stop="early", **given)
+    options = {"stop": "early", "confidence": SURE, "rng": 1}
+    result = measure_loss(noting(made, mechanism), PAIR, claim, size=200_000, **options)
     assert result.verdict == "violated"
     assert result.size <= 2000
     assert result.selection == 300
@@ -91,9 +91,6 @@ def test_a_gross_violation_takes_no_more_than_2000_runs(kind):
     assert result.size <= sum(made) <= result.size + MOST_PROBES  # those besides only look at the mechanism
     assert result.provenance["parameters"]["size"] == 200_000
     assert result.provenance["parameters"]["stop"] == "early"
-    whole = measure_loss(mechanism, PAIR, claim, size=60_000, selection=0.1, **given)
-    assert (whole.verdict, whole.size) == ("violated", 60_000)
-    assert whole.measured.budget > result.measured.budget  # what is saved is paid for
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.claims import GaussianDP, PureDP
 from audit.exact import loss_distribution
 from audit.measure.search import SearchResult, neighbors_of_counts, neighbors_within, search_loss
 from audit.mechanism import per_run
@@ -75,7 +75,7 @@ def test_universes_that_cannot_be_are_refused(arguments, options, error, words):
         neighbors_within(*arguments, **options)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)], ids=str)
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0)], ids=str)
 def test_the_pair_with_an_empty_cell_is_found(claim):
     pairs = [NeighborPair.add_people([9, 0, 5, 7, 8], cell) for cell in (0, 2, 1, 3, 4)]
     found = search_loss(zeros_bare, pairs, claim, keep=1, size=20_000, attack="threshold", confidence=1 - 1e-6, rng=1)

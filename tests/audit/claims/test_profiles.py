@@ -14,7 +14,7 @@ from audit.claims.profiles import invert
 from audit.exact import loss_distribution
 from tests.helpers import powers
 
-RHOS = [1e-12, 1e-6, 0.01, 0.5, 2.5562, 30.0, 1e3, 1e6]
+RHOS = [1e-12, 1e-6, 0.01, 0.3, 0.5, 2.5562, 30.0, 1e3, 1e6]
 MUS = [1e-14, 1e-9, 0.9e-5, 1.1e-5, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e3]
 
 

@@ -124,21 +124,19 @@ def test_rows_that_are_known_share_half_of_the_error_probability():
     assert [event.share for event in known.registered_events] == [0.25, 0.25]
 
 
-@pytest.mark.parametrize("more", [{}, {"number": 7}])
-def test_columns_that_data_do_not_have_may_hold_anything(more):
+def test_columns_that_data_do_not_have_may_hold_anything():
     """The index of a sorted frame is one: no two tables have a row in common."""
     pair = NeighborPair.add_row(RECORDS, PERSON)
     drawn = partial(synthetic, on_y=0.25)
 
     def written(data, size, rng):
         frames = [
-            pd.DataFrame({"area": WORDS[table[:, 0]], "age": table[:, 1], **more}) for table in drawn(data, size, rng)
+            pd.DataFrame({"area": WORDS[table[:, 0]], "age": table[:, 1], "n": 7}) for table in drawn(data, size, rng)
         ]
         return [frame.set_index(pd.Index(rng.permutation(100)[:12])) for frame in frames]
 
     result = measure_loss(written, pair, PureDP(1.0), size=800, rng=1)
-    columns = ", ".join(["any", "'a6'", "3", *["any"] * len(more)])
-    assert (result.verdict, result.event) == ("violated", f"y if rows equal to ({columns}) >= 1")
+    assert (result.verdict, result.event) == ("violated", "y if rows equal to (any, 'a6', 3, any) >= 1")
 
 
 def test_pairs_of_columns_are_weighed_where_the_rest_of_a_row_is_drawn_apart():
