@@ -455,30 +455,6 @@ def test_another_number_of_outputs_is_refused(mechanism, words, kind):
         run(mechanism, None, 4, np.random.default_rng(0), kind)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_an_array_that_is_used_again_is_copied(size):
-    """Known truth: the mechanism overwrites what it has returned."""
-    buffer = np.zeros((8, 2))
-    rows = [[0.0, 0.0] for _ in range(8)]
-
-    def reusing(data, size, rng):
-        buffer[:size] = rng.random((size, 2))
-        return buffer[:size]
-
-    def reusing_rows(data, size, rng):
-        for row in rows[:size]:
-            row[:] = rng.random(2).tolist()
-        return rows[:size]
-
-    for mechanism in (reusing, reusing_rows):
-        for kind in (Kind((2,)), TEXT):
-            kept = run(mechanism, None, size, np.random.default_rng(0), kind)
-            before = kept.copy()
-            again = run(mechanism, None, size, np.random.default_rng(1), kind)
-            np.testing.assert_array_equal(kept, before)
-            assert not np.array_equal(again, kept)
-
-
 def test_an_array_that_is_never_used_again_is_not_copied():
     """What is no number has values of its own in a copy, and nobody writes into what belongs to the mechanism."""
 

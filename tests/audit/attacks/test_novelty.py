@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from audit.attacks.novelty import candidates
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
-from tests.audit.attacks.cases import exploration
 from tests.audit.attacks.rare import NEW, PAIR, of_many
 
 FASTER = {kind: made for kind, made in NEW.items() if "entries" not in kind} | {
@@ -23,17 +20,3 @@ def test_what_is_new_among_others_is_found(kind):
     result = measure_loss(FASTER[kind](0.1), PAIR, PureDP(1.0), size=4000, rng=1)
     assert result.verdict == "violated"
     assert result.attack in ("novelty", "words")
-
-
-@pytest.mark.parametrize(
-    "outputs",
-    [
-        np.full((200, 2), 7.0),
-        np.full((200, 5), np.inf),
-        np.repeat([[1e300, -1e300]], 200, axis=0),
-        np.random.default_rng(1).integers(0, 2, (200, 30)),
-    ],
-)
-def test_outputs_of_any_kind_are_looked_at(outputs):
-    for statistic in candidates(exploration(outputs, outputs)):
-        assert set(statistic(outputs)) <= set(statistic.labels)

@@ -36,12 +36,6 @@ def test_real_outputs_are_rounded_to_whole_people_with_halves_up():
     assert (at_least.settings["counts_x"], at_least.settings["counts_y"]) == ([3], [2])
 
 
-def test_databases_may_have_different_numbers_of_runs():
-    estimate = direct_loss([1, 1, 1, 0], [1, 0], 0, at=[1])
-    assert estimate.loss[0] == pytest.approx(math.log(0.75 / 0.5))
-    assert (estimate.settings["runs_x"], estimate.settings["runs_y"], estimate.size) == (4, 2, 6)
-
-
 def test_an_event_unseen_on_one_side_is_nan_and_its_counts_are_kept():
     estimate = direct_loss([0, 1, 2, 3], [0, 0, 1, 1], 0, at=[-1, 1, 2, 4])
     assert np.isnan(estimate.loss).tolist() == [False, False, True, True]

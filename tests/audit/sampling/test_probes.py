@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audit.mechanism import per_run
 from audit.outputs import Kind
 from audit.sampling import blocks, calls, probes
 from audit.sampling.calls import ATTEMPTS, Caller
@@ -24,24 +23,6 @@ def probed(mechanism, size=SIZE, *, databases=(0, 1), seed=SEED):
 
 
 # What one output is
-
-
-@pytest.mark.parametrize(
-    ("give", "shape"),
-    [
-        (lambda rng: rng.random(()), ()),
-        (lambda rng: rng.random((2, 3)), (2, 3)),
-        (lambda rng: rng.choice(["a", "bb"], 4), None),
-        (lambda rng: {"a": rng.random()}, None),
-        (lambda rng: list(rng.random(rng.integers(1, 9))), None),  # not of one shape
-    ],
-)
-def test_the_first_outputs_say_what_outputs_are(give, shape):
-    found = probed(per_run(lambda data, rng: give(rng)))
-    assert found.kind.shape == shape
-    assert found.first.shape == (1, *(shape or ()))
-    assert found.first.dtype.kind == ("O" if shape is None else "f")
-    assert found.seedable
 
 
 @pytest.mark.parametrize(("letters", "about"), [(1, 4), (30, 64), (5000, 16384)])
