@@ -81,6 +81,7 @@ def test_the_share_is_known_before_the_run():
     shares = [OneRun(GaussianDP(1.0), 1, 0.95).share(number) for number in (1, 1000, 10_000, 10**6)]
     assert shares[0] == 1.0
     assert shares == sorted(shares, reverse=True)
+    assert OneRun(GaussianDP(0.01), 1, 0.95).share(1000) == 1.0
     assert OneRun(GaussianDP(0.25), 4, 0.95).share(1000) == shares[1] == OneRun(ZCDP(0.5), 1, 0.95).share(1000)
     result = measure_loss_one_run(gaussian, Canaries([5] * 1000), GaussianDP(1.0), rng=1)
     assert sum(side["guessed_x"] + side["guessed_y"] for side in result.counts.values()) == round(1000 * shares[1])

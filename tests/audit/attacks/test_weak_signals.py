@@ -66,7 +66,7 @@ def test_companions_are_what_varies_with_an_entry_that_moves(taught):
 def test_nothing_varies_with_what_does_not_move(runs):
     """Negative control: equal laws, and too few runs to tell. A false alarm of 40 entries has probability 1e-7."""
     rng = np.random.default_rng(2)
-    features = features_of(family(0, runs, rng), family(int(runs < RUNS), runs, rng))
+    features = features_of(family(0, runs, rng), family(40 * (runs < RUNS), runs, rng))
     assert features.entries.tolist() == [0, LEAD]
     assert features.size == 2
 

@@ -89,6 +89,7 @@ def test_the_slope_of_gaussian_noise_is_rho(rho, change):
     for sample in (whole, whole + 7, scale * norm.ppf(quantiles), scale * norm.ppf(quantiles) - 0.3):
         estimate = residual_loss(sample, method="slope", change=change, resamples=20, rng=1)
         assert estimate.value == pytest.approx(rho, rel=0.003)
+        assert estimate.at.mean() == pytest.approx(np.median(sample), abs=estimate.settings["bin"])
         middle = np.abs(estimate.at - np.median(sample)) < 2 * scale
         line = (estimate.at - sample.mean()) * change / scale**2  # log-ratio of one step of `change` people
         assert estimate.loss[middle] == pytest.approx(line[middle], rel=0.06, abs=0.02)
