@@ -17,6 +17,7 @@ dp.enable_features("contrib")
 
 WHOLE = dp.atom_domain(T=int), dp.absolute_distance(T=int)
 COUNTS = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+FLOATS = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
 ROWS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 PAIR = NeighborPair.add_people(5, ())
 SURE = 1 - 1e-6  # false alarm of each audit below: one in a million
@@ -100,6 +101,12 @@ def test_a_measurement_is_run_as_it_is_or_made_anew():
     assert len(made) == 2  # once for its promise, once to run
     rows = opendp.mechanism(ROWS >> dp.t.then_count() >> dp.m.then_laplace(1.0))
     assert abs(np.mean(rows(np.arange(50), 200, None)) - 50) < 1
+
+
+def test_what_is_no_noise_for_each_entry_is_refused():
+    chosen = opendp.mechanism(lambda: dp.m.make_noisy_max(*FLOATS, dp.max_divergence(), 1.0), d_in=1.0, entrywise=True)
+    with refused_like(ValueError, r"entrywise noise gives an output for each entry, 4, got \(\)"):
+        chosen(np.array([1.0, 2.0]), 2, None)
 
 
 def test_bad_input_is_refused_in_one_line(monkeypatch):

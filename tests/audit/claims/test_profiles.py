@@ -12,7 +12,7 @@ from scipy.stats import norm
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.claims.profiles import invert
 from audit.exact import loss_distribution
-from tests.helpers import powers
+from tests.helpers import powers, refuses
 
 RHOS = [1e-12, 1e-6, 0.01, 0.3, 0.5, 2.5562, 30.0, 1e3, 1e6]
 MUS = [1e-14, 1e-9, 0.9e-5, 1.1e-5, 1e-3, 0.3, 1.0, 7.0, 100.0, 1e3]
@@ -149,6 +149,13 @@ def test_normal_laws_by_their_distance():
     assert [ZCDP(0.5).shift, ZCDP(4.5).shift, GaussianDP(3.0).shift] == [1.0, 3.0, 3.0]
     assert ZCDP(1.0, "replace_one").at_shift(3.0) == ZCDP(4.5, "replace_one")
     assert GaussianDP(1.0, "replace_one").at_shift(3.0) == GaussianDP(3.0, "replace_one")
+
+
+def test_other_families_have_no_normal_laws():
+    for claim in (PureDP(1.0), ApproxDP(1.0, 1e-6)):
+        message = f"{type(claim).__name__} is not measured by normal laws"
+        refuses(TypeError, message, lambda claim=claim: claim.shift)
+        refuses(TypeError, message, claim.at_shift, 1.0)
 
 
 @pytest.mark.parametrize(
