@@ -62,6 +62,8 @@ def test_it_cannot_spend_the_runs_that_choose(registered):
     Exploration(runs, 25).outputs(20, whole)
     with pytest.raises(ValueError, match="attacks may spend 80% of 24 selection runs, got 20"):
         Exploration(runs, 24).outputs(20, whole)
+    with pytest.raises(ValueError, match="attacks may spend 80% of 2 selection runs"):
+        candidate_statistics(runs, Attack.named("fractional_bits"), 2)
 
 
 class Greedy:

@@ -245,6 +245,7 @@ def part(rng, size=4000, share=0.3):
 DEPENDENT = {
     "Markov chain": (lambda rng: markov(4000, rng), IN_ORDER),
     "words of a Markov chain": (lambda rng: [f"about {one:.0f}" for one in markov(4000, rng, 0.99)], IN_ORDER),
+    "slow drift": (lambda rng: rng.laplace(size=4000) + np.linspace(0, 1, 4000), IN_ORDER),
     "sorted by part": (lambda rng: np.sort(rng.integers(0, 2, 4000)) + rng.laplace(size=4000), IN_ORDER),
     "fifth entry": (lambda rng: np.column_stack([rng.laplace(size=(4000, 4)), markov(4000, rng)]), IN_ORDER),
     "run numbers": (
