@@ -115,6 +115,13 @@ def test_adding_a_record(records, record):
     assert pair.label == "1 record added"
 
 
+def test_labels_say_what_the_pair_is():
+    assert NeighborPair.add_people([[1, 2]], (0, 1), 3).label == "3 people added to cell (0, 1)"
+    assert NeighborPair.move_people([9, 2], 0, 1, 2).label == "2 people moved from cell 0 to 1"
+    assert NeighborPair.declared(1, 2, "add_remove").label == "a declared pair"
+    assert NeighborPair.declared(1, 2, "add_remove", label="mine").label == "mine"
+
+
 def test_databases_are_read_only_copies():
     counts = np.array([3, 4])
     for pair in (
