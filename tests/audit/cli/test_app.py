@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import re
 import sys
-from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -16,8 +14,7 @@ import pytest
 
 from audit.cli.app import EXAMPLES, FUNCTIONS
 from audit.cli.app import _commands as commands
-from audit.cli.exits import words_of
-from audit.cli.inputs.options import TargetOptions, known_names
+from audit.cli.inputs.options import known_names
 from audit.installed import plugin
 from audit.results.files import write_json
 from tests.audit.cli.desk import INTERRUPTED, USAGE, WITHIN, Command, refused, strict
@@ -27,27 +24,22 @@ from tests.helpers import audited
 def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     outcome, listed = plaudit("list", " "), strict(plaudit("list", "--json").out)
     assert (outcome.code, outcome.err) == (WITHIN, "")
-    text, groups = " ".join(outcome.out.split()), [row["group"] for row in listed.values()]
+    text, groups = " ".join(outcome.out.split()), {name: row["group"].lower() for name, row in listed.items()}
     for name, row in listed.items():
         assert f" {name}: {row['about']} promise {row['promise']}" in text
-    headings = [line for line in outcome.out.splitlines() if line[:1].strip()]
-    assert [heading.lower() for heading in headings] == [*(group.lower() for group in dict.fromkeys(groups)), "pairs"]
-    members = {
-        "reference implementations": {"gdpc", "rdpc-all", "adpc", "topdown", "phsafe", "ons-independent", "bottom-up"},
-        "benchmarks": {"SVT5", "Laplace"},
-        "known bugs": {"gdpc-twice", "gdpc-half-noise", "bug-observed-domain", "bug-nist-domain"},
-    }
-    for group, names in members.items():
-        assert names <= {name for name, row in listed.items() if row["group"].lower() == group}, group
-    assert "promise epsilon 1 (add/remove); pairs any counts of people rdpc-all: " in text
+    headings = [line.lower() for line in outcome.out.splitlines() if line[:1].strip()]
+    assert headings == [*dict.fromkeys(groups.values()), "pairs"]
+    assert [groups[name] for name in ("gdpc", "SVT5", "gdpc-twice")] == [
+        "reference implementations",
+        "benchmarks",
+        "known bugs",
+    ]
     assert "; pairs joined; stages measurements, thresholded, counted" in text
     assert "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr " in text
     assert "  VAL: both databases are valid" in outcome.out.splitlines()
     assert len(re.findall(r"^  shown: ", outcome.out, re.MULTILINE)) == 1
-    assert listed["rdpc-all"]["about"] == listed["rdpc"]["about"].removesuffix(".") + " (output='all')."
     topdown = {"pairs": ["replaced", "added"], "presets": ["e2e-1940", "pl94-2020", "h1", "micro"]}
-    topdown |= {"stages": ["measurements", "estimate", "rounded", "microdata"], "relation": "replace_one"}
-    assert listed["topdown"] == listed["topdown"] | topdown
+    assert listed["topdown"] == listed["topdown"] | topdown | {"relation": "replace_one"}
 
 
 def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> None:
@@ -59,24 +51,10 @@ def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> No
         assert all(
             (f"\n  {name}: " in told) == (word.lower() in f"{name} {row}".lower()) for name, row in listed.items()
         )
-    words = [set(re.findall(r"\w+", f"{name} {row['about']}".lower())) for name, row in listed.items()]
-    assert set(strict(plaudit("list", "ons", "--json").out)) == {
-        name
-        for name, own in zip(listed, words, strict=True)
-        if "ons" in own  # and no implementations
-    }
+    of_words = {name for name, row in listed.items() if re.search(r"\bons\b", f"{name} {row['about']}".lower())}
+    assert set(strict(plaudit("list", "ons", "--json").out)) == of_words  # and no implementations
     assert refused(plaudit("list", "gdcp"), "no name or description has the word 'gdcp': did you mean gdpc?")
     assert refused(plaudit("list", "plementation"), "has the word 'plementation': see `plaudit list`")
-
-
-def test_help_has_sections_of_at_most_ten_options(plaudit: Command) -> None:
-    for name in FUNCTIONS:
-        text = plaudit(name, "--help").out.partition("Examples:")[0]
-        sections = re.split(r"\n\n(?=[A-Z][^\n]*:\n)", text)[1:]
-        options = [parameter for parameter in commands().commands[name].params if parameter.param_type_name == "option"]
-        assert sum(section.count("\n  --") for section in sections) == len(options) + 1  # of help
-        assert max(section.count("\n  --") for section in sections) <= 10
-    assert plaudit("audit", "--help").out.index("--claim") < plaudit("audit", "--help").out.index("--attack")
 
 
 def test_list_says_which_extra_a_system_needs(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,29 +64,11 @@ def test_list_says_which_extra_a_system_needs(plaudit: Command, monkeypatch: pyt
     assert refused(plaudit("audit", "topdown"), needed)
 
 
-def test_the_version_is_that_of_the_package(plaudit: Command) -> None:
-    outcome = plaudit("--version")
-    assert (outcome.code, outcome.out, outcome.err) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_options_of_a_kind_are_one_parameter(name: str) -> None:
-    function = FUNCTIONS[name]
-    assert len(inspect.signature(getattr(function, "__wrapped__", function)).parameters) <= 12
-    options = {option.name for option in commands().commands[name].params}
-    if name in ("audit", "search", "replay", "estimate"):
-        assert options >= {field.name for field in fields(TargetOptions)}
-        assert len(options) <= 36  # with arguments
-
-
 def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     outcome = plaudit()
     assert (outcome.code, outcome.err) == (USAGE, "")
     assert outcome.out == plaudit("--help").out
     assert "Exit codes" in outcome.out
-    outcome = plaudit("audit", "--help")
-    assert outcome.code == WITHIN
-    assert "or other databases than these (--cells" in " ".join(outcome.out.split())
 
 
 def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +103,7 @@ def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: p
         assert (told.code, told.err) == (WITHIN, "")
         assert expected in told.out
     assert known_names("gdpc-not") == ["gdpc-notebook"]
-    assert plaudit("--version").out.startswith("plaudit ")  # a command is one, whatever the environment says
+    assert plaudit("--version") == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")  # whatever it says
     monkeypatch.setenv("_PLAUDIT_COMPLETE", "nonsense")
     assert plaudit().code == USAGE
 
@@ -154,16 +114,6 @@ def test_systems_that_are_not_installed(plaudit: Command, monkeypatch: pytest.Mo
     assert refused(plaudit("list"), "the reference implementations must be installed: run `pip install .`")
 
 
-def test_a_terminal_without_accents_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
-    audited(pair="1 person added to Tanger-T\N{LATIN SMALL LETTER E WITH ACUTE}touan").to_json("count.json")
-    assert plaudit("check", "count.json") == (WITHIN, "", "")
-    assert b"Tanger-T\\xe9touan" in screen.getvalue()
-    assert b"not refuted" in screen.getvalue()
-
-
-RELEASE = "--data d.csv --epsilon 1 --groups g.json --out out"
 COLORED = "\x1b[31mRED\x9b2J\u202e"
 
 
@@ -175,15 +125,12 @@ def speaks(data: object, size: int, rng: object) -> None:
     ("arguments", "words"),
     [
         (("check", COLORED), "[31mRED 2J : no such file or folder of saved audits"),
-        (("audit", COLORED), "no system is called"),
-        (("audit", "gdpc", "--data", f"{COLORED}.csv"), "[31mRED 2J .csv: no such file"),
         (
             ("audit", "theirs:speaks", "--data", "counts.csv", "--claim", "pure:1"),
             "theirs:speaks: no [31mRED 2J [31mRED",
         ),
         (("plan", f"pure:{COLORED}"), "\\x1b[31mRED"),
         (("verify", "named.json"), "attack must be str, got ['\\x1b[31mRED"),
-        (("release", "nist", *RELEASE.split(), f"--spec={COLORED}"), "must be a .json file, got [31mRED 2J"),
     ],
 )
 def test_no_control_character_reaches_a_terminal(
@@ -219,14 +166,10 @@ class SilentError(Exception):
     ("error", "words"),
     [
         (ValueError("size must be\n1, got \x1b[31m0 \ud800"), "plaudit: error: size must be 1, got [31m0"),
-        (RuntimeError("std::bad_cast"), "plaudit: error: RuntimeError: std::bad_cast"),
         (PanicError("no thread"), "plaudit: error: PanicError: no thread"),
         (SilentError(), "plaudit: error: SilentError: (its message cannot be printed)"),
         (MemoryError(), "plaudit: error: memory ran out, and fewer jobs or runs need less: no size is known"),
-        (GeneratorExit(), "plaudit: error: GeneratorExit:"),
-        (SystemExit(1), "plaudit: error: SystemExit: 1"),
         (SystemExit(0), "plaudit: error: SystemExit: 0"),
-        (EOFError(), "plaudit: error: EOFError:"),
     ],
 )
 def test_no_error_of_any_kind_is_a_verdict(
@@ -240,28 +183,19 @@ def test_no_error_of_any_kind_is_a_verdict(
     assert refused(outcome, words)
     assert outcome.err == f"{words}\n"
     told = plaudit("--debug", "list")
-    assert told.code == USAGE
-    assert told.err.startswith("Traceback (most recent call last)")
+    assert (told.code, told.err.startswith("Traceback (most recent call last)")) == (USAGE, True)
     assert told.err.endswith(f"\n{words}\n")
 
 
-def test_an_interrupt_is_one_even_behind_another_error_and_while_one_says_what_it_is(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_is_one_even_behind_another_error(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def raising(*_: object) -> None:
         try:
             raise KeyboardInterrupt
         finally:
             os.close(-1)
 
-    class SlowError(Exception):
-        def __str__(self) -> str:
-            raise KeyboardInterrupt
-
     monkeypatch.setattr("audit.installed.plugin", raising)
     assert plaudit("list") == (INTERRUPTED, "", "plaudit: interrupted\n")
-    with pytest.raises(KeyboardInterrupt):
-        words_of(SlowError())
 
 
 def test_an_error_that_cannot_be_written_is_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,32 +31,20 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
 @pytest.mark.parametrize(
     ("arguments", "name", "low", "high", "promise"),
     [
-        (("gdpc", "--epsilon", "0.3", "--method", "kde"), "gdpc kde", 0.2, 0.4, "epsilon 0.3 (add/remove)"),
         # The true loss is 2: an estimate beyond the promise is no violation.
         (("gdpc-half-noise", "--percentile", "90"), "gdpc-half-noise kde", 1.5, 2.5, "epsilon 1 (add/remove)"),
         (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
-        (("ons", "--stage", "measurements"), "ons measurements lag_tail", 0.9, 1.1, "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "rounded", "--set", "rho=0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
-        (("topdown", "--stage", "measurements"), "topdown measurements lag_tail", 0.93, 1.07, "epsilon 1 (replace"),
-        (("gaussian-counts",), "gaussian-counts slope", 0.35, 0.65, "rho 0.5 (add/remove)"),
         (("gdpc", "--change", "2"), "gdpc slope", 0.5, 3, "epsilon 1 (add/remove)"),
         (("phsafe",), "phsafe slope", 0.24, 0.28, "rho 1.257 (add/remove)"),
-        (("nist",), "nist measurements lag_tail", 0.95, 1.05, "epsilon 1 (add/remove)"),
         (("mine:promising", "--data", "morocco"), "mine:promising lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("mine:noisy", "--data", "counts.csv"), "mine:noisy lag_tail", 0.8, 1.2, ""),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:2"), "mine:noisy lag_tail", 0.8, 1.2, "epsilon 2 (ad"),
         (("gdpc", "--method", "direct", "--cell", "7"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
         (("adpc", "--method", "direct", "--event", "equal"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
-        (
-            ("gdpc", "--method", "direct", "--move-to", "9"),
-            "gdpc cell 0 to 9 direct",
-            0.7,
-            5,
-            "epsilon 2 (replace one)",
-        ),
+        (("gdpc", "--method", "direct", "--move-to", "9"), "gdpc cell 0 to 9 direct", 0.7, 5, "epsilon 2 (replace"),
         (("adpc", "--set", "parts=2"), "adpc parts=2 lag_tail", 0.3, 1, "epsilon 1 (add/remove)"),
-        (("phsafe", "--method", "direct", "--runs", "400"), "phsafe direct", 5, 100, "rho 1.257 (add/remove)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -80,25 +68,19 @@ def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit
         "The pair changes 4 entries.",
         "From 2,000 x 1 outputs, by entry [0], the first of those that the pair changes most. It means a loss if:",
     ]
-    assert len(lines) > 6
-    assert all(line.startswith("- ") for line in lines[4:])
+    assert {line[:2] for line in lines[4:]} == {"- "}
     several = plaudit("estimate", "nist", "--runs", "30").out
-    assert "Stage: measurements." in several
     assert "The sum of 18 components that the pair changes, each of one law of noise." in several
-    assert "- independent components, each of one law: what they lose adds up" in several
 
 
 def test_errors_of_ones_own(plaudit: Command) -> None:
     """Within 0.1, 5 standard errors."""
     errors = geometric(0.5, 9_000, np.random.default_rng(2))
     Path("my errors.csv").write_text("error\n" + "".join(f"{error}\n" for error in errors))
-    np.save("errors.npy", errors)
     name, found = estimated(plaudit, "--residuals", "my errors.csv", "--claim", "pure:0.5")
     assert name == "my errors.csv lag_tail"
     assert found.value == pytest.approx(0.5, abs=0.1)
-    assert found.settings["promise"] == "epsilon 0.5 (add/remove)"
     assert found.settings["command"] == "plaudit estimate --residuals 'my errors.csv' --claim pure:0.5 --seed 1"
-    assert estimated(plaudit, "--residuals", "errors.npy")[1].value == found.value
 
 
 def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit: Command) -> None:
@@ -107,8 +89,6 @@ def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit
         assert plaudit(*command, seed).code == WITHIN
     kept = sorted(path.name for path in Path("kept").iterdir())
     assert kept == [f"gdpc-lag_tail{number}.{kind}" for number in ("-2", "") for kind in ("json", "png")]
-    assert Path("kept/gdpc-lag_tail.png").read_bytes()[:4] == b"\x89PNG"
-    audits, ((_, first), (_, second)), *_ = read_results(Path("kept"))
-    assert audits == []
+    _, ((_, first), (_, second)), *_ = read_results(Path("kept"))
     assert first.settings["seed"] + second.settings["seed"] == 3
     assert "kept/: gdpc-lag_tail.json and gdpc-lag_tail.png." in plaudit(*command, "1").out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,9 @@ from matplotlib.figure import Figure
 from audit.claims import PureDP
 from audit.results.files import read_json, write_json
 from audit.results.plots import save_figure
-from tests.audit.cli.desk import (
-    BUGGY,
-    OWN,
-    QUICK,
-    USAGE,
-    VIOLATION,
-    WITHIN,
-    Command,
-    refused,
-    save_outputs,
-    save_persons,
-)
+from tests.audit.cli.desk import BUGGY, OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_persons
 from tests.audit.results.test_folder import entry
 from tests.helpers import audited, estimated, replayed
-
-
-@pytest.fixture(autouse=True)
-def mechanisms(desk: Path) -> None:
-    (desk / "helper.py").write_text(BUGGY)
 
 
 @pytest.fixture
@@ -50,6 +33,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: list[list[str]]) -> None:
     """The second audit of a mechanism, into the same folder, on a pair that shows nothing."""
+    Path("helper.py").write_text(BUGGY)
     asked = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res")
     assert plaudit(*asked, "--cell", "2").code == VIOLATION
     second = plaudit(*asked, "--cell", "0")
@@ -57,42 +41,8 @@ def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: 
     assert second.out.endswith("and the figure audits.png. The figure shows all 2 audits of the folder.\n")
     assert sorted(os.listdir("res")) == ["audits.png", "helper-buggy-cell-0.json", "helper-buggy-cell-2.json"]
     assert rows == [["helper-buggy-cell-2"], ["helper-buggy-cell-2", "helper-buggy-cell-0"]]
-    checked = plaudit("check", "res")
-    assert (checked.code, checked.out.count(" violated ")) == (VIOLATION, 1)
+    assert plaudit("check", "res").code == VIOLATION
     assert plaudit("report", "res").out == "Wrote res/report.html: 2 audits, 1 violated; 0 estimates.\n"
-
-
-def test_the_same_name_with_other_code_is_another_audit_and_the_very_same_takes_its_own_place(plaudit: Command) -> None:
-    """Command and seed are the same, and so is the name; the mechanism is not what it was."""
-    words = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res", "--cell", "2")
-    path = Path("res/helper-buggy-cell-2.json")
-    first = plaudit(*words)
-    assert first.code == VIOLATION
-    inode = path.stat().st_ino
-    assert plaudit(*words).out.splitlines()[-1] == first.out.splitlines()[-1]
-    assert path.stat().st_ino != inode
-    values = read_json(path)
-    Path("helper.py").write_text(BUGGY.replace("noisy[:, 2] = counts[2]", "pass"))
-    sys.modules.pop("helper")
-    for _ in range(2):
-        fixed = plaudit(*words)
-        assert fixed.code == WITHIN
-        assert (
-            f"{path.name} is there from another result, and stays: this one is helper-buggy-cell-2-2.json." in fixed.out
-        )
-    assert read_json(path) == values
-    assert sorted(os.listdir("res")) == ["audits.png", "helper-buggy-cell-2-2.json", path.name]
-
-
-def test_names_of_results(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audit.cli.run_audits._draw", lambda folder, saved: ".")
-    save_outputs()
-    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
-    for options in ((), ("--distance", "2")):
-        plaudit(*files, *options, "--out", "res")
-    plaudit("audit", "gdpc", "mine:noisy", *OWN, *QUICK, "--out", "res")
-    names = ["gdpc.json", "mine-noisy.json", "outputs-2.json", "outputs.json"]
-    assert sorted(os.listdir("res")) == names
 
 
 def test_a_figure_of_a_folder_of_others(
@@ -100,11 +50,10 @@ def test_a_figure_of_a_folder_of_others(
 ) -> None:
     """What is no result is named and not drawn; of very many audits all violations come first, and it is said."""
     monkeypatch.setattr("audit.cli.run_audits.MOST", 3)
-    Path("res").mkdir()
-    Path("res/package.json").write_text("{}")
-    Path("res/.part.json").write_text("{")
     for number in range(4):
         audited(measured=PureDP(0.5)).to_json(Path(f"res/sound-{number}.json"))
+    Path("res/package.json").write_text("{}")
+    Path("res/.part.json").write_text("{")
     audited(measured=PureDP(1.5), verdict="violated").to_json(Path(f"res/{'z' * 99}.json"))
     titles: list[str] = []
     monkeypatch.setattr(Axes, "set_title", lambda self, words, **_: titles.append(words))
@@ -118,6 +67,7 @@ def test_a_figure_of_a_folder_of_others(
 
 
 def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("helper.py").write_text(BUGGY)
     save_figure(Figure(), Path("res/audits.png"))  # of yesterday
 
     def fail(*_: object, **__: object) -> None:
@@ -181,19 +131,16 @@ def test_commands_that_need_counts_leave_estimates_and_replays_out(plaudit: Comm
     left = "plaudit: 1 estimate and 1 replay in broken left out\n"
     compared = plaudit("compare", "sound", "broken")
     assert (compared.code, compared.err) == (WITHIN, "plaudit: 1 estimate in sound left out\n" + left)
-    unknown = "plaudit: error: broken: audit: no method for a promise of epsilon 1 (add/remove) is called 'unknown'\n"
-    assert plaudit("verify", "broken") == (USAGE, "", left + unknown)
+    assert plaudit("verify", "broken").err.startswith(left)
     for command in (("verify", "broken/replay.json"), ("compare", *["broken/replay.json"] * 2)):
         assert refused(plaudit(*command), "broken/replay.json must hold saved audits, got replays only")
 
 
 def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Path) -> None:
-    outcome = plaudit("report", "broken")
     said = "Wrote broken/report.html: 1 audit, 0 violated; 1 replay, 1 violated; 1 estimate.\n"
-    assert (outcome.code, outcome.out, outcome.err) == (VIOLATION, said, "")
+    assert plaudit("report", "broken") == (VIOLATION, said, "")
     page = Path("broken/report.html").read_text("utf-8")
     assert page.index("Each audit</h2>") < page.index("Replays</h2>") < page.index("Estimates, never bounds</h2>")
-    assert plaudit("report", "sound").code == WITHIN
 
 
 # Reports of test sessions
@@ -210,14 +157,14 @@ def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, desk: Path
 
 
 def modes(folder: str) -> dict[str, int]:
-    return {path.name: path.stat().st_mode & 0o777 for path in Path(folder).iterdir()}
+    return {path.name: path.stat().st_mode & 0o777 for path in Path(folder).rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(("options", "mode"), [((), 0o600), (("--public-data",), 0o644)])
 def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: tuple[str, ...], mode: int) -> None:
     former = os.umask(0o022)
     try:
-        plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res")
+        plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res", "--store", "kept")
         Path("errors.csv").write_text("".join(f"{number % 7 - 3}\n" for number in range(500)))
         told = plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res").out
         plaudit("report", "res")
@@ -226,15 +173,9 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
         os.umask(former)
     names = ["audits.png", "errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
     assert modes("res") == dict.fromkeys(names, mode)
+    assert {kind for path, kind in modes("kept").items() if path.endswith(".block")} == {0o600}
     assert told.startswith("CONFIDENTIAL: ") == (mode == 0o600)
     assert Path("public.html").stat().st_mode & 0o777 == 0o644
-
-
-def test_stores_are_for_their_owner_alone(plaudit: Command) -> None:
-    plaudit("audit", "gdpc", *QUICK[:2], "--confidence", "0.999", "--store", "kept")
-    kept = [path for path in Path("kept").rglob("*") if path.is_file()]
-    assert {path.suffix for path in kept} == {"", ".block"}
-    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
 def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, desk: Path) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.results import AuditResult
-from audit.results.files import read_json
+from audit.results.folder import read_audits
 from tests.audit.cli.desk import (
     BUGGY,
     NO_POWER,
@@ -32,20 +31,9 @@ def mechanisms(desk: Path) -> None:
 
 
 ORDERED = """
-import numpy as np
-import pandas as pd
-
 def third(people, size, rng):
     ages = [min(max(age, 0), 100) / 20 for age in people["age"][::3]]
     return (sum(ages) + rng.laplace(size=size)).round(6)
-
-def coded(people, size, rng):
-    codes, _ = pd.factorize(people["area"])
-    return (np.bincount(codes, minlength=4)[:4] + rng.laplace(size=(size, 4))).round(6)
-
-def owners(people, size, rng):
-    ages = people.drop_duplicates("area")["age"].clip(0, 100) / 10
-    return (ages.sum() + rng.laplace(size=size)).round(6)
 """
 
 
@@ -56,15 +44,11 @@ def test_several_cells_share_the_confidence(plaudit: Command) -> None:
     words = ("audit", "helper:buggy", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000")
     words += ("--seed", "1", "--confidence", "0.999", "--cell", "2", "--cell", "0", "--out", "out")
     outcome = plaudit(*words)
-    assert outcome.code == VIOLATION
-    shown = " ".join(outcome.out.split())
-    assert (
-        "Each of the 2 pairs of databases is audited at 99.95% confidence: together their lower bounds hold at 99.9%."
-        in shown
-    )
-    assert all(f"1 person added to cell {cell}." in shown for cell in (2, 0))
+    shared = "Each of the 2 pairs of databases is audited at 99.95% confidence: together their lower bounds hold at "
+    assert (outcome.code, f"{shared}99.9%." in " ".join(outcome.out.split())) == (VIOLATION, True)
     names = ["helper-buggy-cell-2", "helper-buggy-cell-0", "mine-noisy-cell-2", "mine-noisy-cell-0"]
-    found = {name: AuditResult.from_dict(read_json(Path("out") / f"{name}.json")) for name in names}
+    audits = dict(read_audits(Path("out")))
+    found = {name: audits[name] for name in names}
     assert [result.verdict for result in found.values()] == ["violated", *["not refuted"] * 3]
     assert {result.confidence for result in found.values()} == {1 - (1 - 0.999) / 2}
     assert found[names[0]].provenance["together"] == {"pairs": 2, "confidence": 0.999}
@@ -78,7 +62,6 @@ def test_a_shared_confidence_has_the_digits_that_were_given(plaudit: Command) ->
     words = ("audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000", "--seed", "1")
     shown = plaudit(*words, "--cell", "2", "--cell", "0", "--confidence", "0.999999").out
     assert "audited at 99.99995% confidence" in shown
-    assert "99.999949" not in shown
 
 
 def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
@@ -86,9 +69,7 @@ def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
     found = results(plaudit(*words, "--cells", "smallest, largest,empty", "--cell", "3", "--cell", "4"))
     assert list(found) == [f"mine:noisy cell {cell}" for cell in (3, 4, 2, 1)]
     assert len({result.pair for result in found.values()}) == 4
-    ((name, result),) = results(
-        plaudit(*words, "--cells", "largest", "--people", "5", "--relation", "add_remove")
-    ).items()
+    ((name, result),) = results(plaudit(*words, "--cells", "largest", "--people", "5")).items()
     assert (name, result.confidence, "together" in result.provenance) == ("mine:noisy cell 2 people 5", 0.999, False)
     (name,) = results(plaudit(*words, "--cell", "2", "--move-to", "0"))
     assert name == "mine:noisy cell 2 to 0"
@@ -110,17 +91,10 @@ def test_systems_of_counts_run_on_a_tree_of_ones_own(
     own = ("--data", "areas.csv", "--areas", "region,district", "--count", "n")
     result = audited(plaudit, "rdpc", *own, "--cell", "1")
     assert (result.pair, result.confidential) == ("1 person added to S / 01", True)
+    assert audited(plaudit, "gdpc", *own[:4], "--cells", "largest").pair == "1 person added to S / 01"  # rows count
     assert plaudit("replay", "rdpc", *own, "--seed", "1").out.count("all areas  7") == 1  # a nation, 2 regions, 4 areas
-    found = results(plaudit("search", "rdpc-all", *own, "--size", "2000", "--seed", "1", "--keep", "4", "--json"))
-    assert len(found) == 4
     moved = strict(plaudit("estimate", "bottom-up", *own, "--method", "direct", "--move-to", "3", "--json").out)
     assert moved["bottom-up cell 0 to 3 direct"]["settings"]["pair"] == "1 person moved from N / 01 to S / 02"
-
-
-def test_every_row_is_a_person_without_a_count(plaudit: Command) -> None:
-    Path("areas.csv").write_text(AREAS)
-    own = ("--data", "areas.csv", "--areas", "region,district", "--cells", "largest", "--public-data")
-    assert audited(plaudit, "gdpc", *own).pair == "1 person added to S / 01"
 
 
 # Records
@@ -143,8 +117,8 @@ def test_a_record_is_replaced(plaudit: Command) -> None:
     replaced = (*OLD, "--claim", "pure:1", "--replace-row", "2", "Cid,65,00001")
     outcome = plaudit("audit", *replaced, *QUICK, "--out", "out")
     assert outcome.code == WITHIN
-    result = AuditResult.from_dict(read_json(Path("out/helper-old-replaced-row-2.json")))
-    assert (result.relation, result.claim.relation, result.pair) == ("replace_one", "replace_one", "row 2 replaced")
+    result = dict(read_audits(Path("out")))["helper-old-replaced-row-2"]
+    assert (result.claim.relation, result.pair) == ("replace_one", "row 2 replaced")
     again = results(plaudit(*shlex.split(result.provenance["command"])[1:], "--json"))
     assert again["helper:old replaced row 2"].counts == result.counts
     steps = audited(plaudit, *replaced, "--relation", "add_remove")
@@ -169,52 +143,26 @@ def test_records_are_searched_replayed_and_estimated(plaudit: Command) -> None:
     found = results(plaudit("search", *OLD, "--claim", "pure:1", *ROWS, "--keep", "4", *few))
     rows = ["added row 1", "added row 2"]
     assert [result.pair for result in found.values()] == [*rows, *(f"{row} in front" for row in rows)]
-    one = results(plaudit("search", *OLD, "--claim", "pure:2", "--replace-row", "1", "Cid,65,1", *few))
-    assert [result.pair for result in one.values()] == [
-        "row 1 replaced",
-        "row 0 replaced",
-        "row 1 replaced, one row fewer",
-    ]
-    audits = results(plaudit("audit", *OLD, "--claim", "pure:1", *ROWS, *few))
-    assert set(audits) == {f"helper:old {row}" for row in rows}
     replayed = plaudit("replay", *OLD, *ROWS)
     assert replayed.out.count("random numbers are drawn outside of the primitives") == 2
     Path("exactly.py").write_text(EXACT)
-    for method in ((), ("--method", "direct")):
-        words = (
-            "estimate",
-            "exactly:old",
-            "--data",
-            "people.csv",
-            "--seed",
-            "1",
-            "--json",
-            *ROWS[:2],
-            "--at",
-            "1",
-            *method,
-        )
-        (estimate,) = strict(plaudit(*words).out).values()
+    for method in ("residual", "direct"):
+        at = ("--data", "people.csv", *ROWS[:2], "--at", "1")
+        told = plaudit("estimate", "exactly:old", *at, "--method", method, "--seed", "1", "--json").out
+        (estimate,) = strict(told).values()
         assert estimate["settings"]["pair"] == "1 row added at index 1"
         assert 0.3 < estimate["value"] < 3  # the loss is 1
 
 
-@pytest.mark.parametrize("name", ["third", "coded", "owners"])
-def test_what_the_order_of_records_tells_is_found_in_front_and_by_a_search(plaudit: Command, name: str) -> None:
-    """The loss is at least 5 in front; at the end it is within 1, which is accused with probability 1e-3 at most.
-
-    Half a second: three commands.
-    """
-    Path("many.csv").write_text(
-        "age,area\n" + "".join(f"{20 + 75 * (n % 3 == 1)},{'AAABBC'[n % 6]}\n" for n in range(25))
-    )
-    words = (f"helper:{name}", "--data", "many.csv", "--claim", "pure:1", "--add-row", "85,C", "--seed", "1")
+def test_what_the_order_of_records_tells_is_found_in_front_and_by_a_search(plaudit: Command) -> None:
+    """The loss is 5 at least in front; at the end it is within 1, which is accused with probability 1e-3 at most."""
+    Path("many.csv").write_text("age\n" + "".join(f"{20 + 75 * (n % 3 == 1)}\n" for n in range(25)))
+    words = ("helper:third", "--data", "many.csv", "--claim", "pure:1", "--add-row", "85", "--seed", "1")
     words += ("--confidence", "0.999", "--size", "400")
     assert plaudit("audit", *words).code in (WITHIN, NO_POWER)
     outcome = plaudit("audit", *words, "--at", "first", "--out", "out")
     assert outcome.code == VIOLATION
-    (path,) = Path("out").glob("*-added-row-in-front.json")
-    result = AuditResult.from_dict(read_json(path))
+    ((_, result),) = read_audits(Path("out"))
     assert result.pair == "1 row added in front"
     assert " --at first " in result.provenance["command"]
     found = plaudit("search", *words, "--json")
@@ -239,7 +187,6 @@ EVE = ("--add-row", "Eve,80,12345")
     ("words", "more"),
     [
         (("mine:noisy", "--data", "spread.csv", "--cell", "0"), [("--cells", "smallest,largest,empty")]),
-        (("mine:noisy", "--data", "counts.csv"), [("--cells", "smallest,largest")]),  # none is empty
         ((*OLD, *EVE), [(*EVE, "--size")]),
         ((*OLD, "--replace-row", "2", "Cid,65,0"), [("--replace-row", "2", "Cid,65,0")]),
     ],
@@ -249,8 +196,8 @@ def test_a_pass_names_the_commands_for_other_databases_and_all_run(
 ) -> None:
     outcome = plaudit("audit", *words, "--claim", "pure:1", *QUICK, "--out", "out")
     assert outcome.code == WITHIN
-    (path,) = Path("out").glob("*.json")
-    commands = AuditResult.from_dict(read_json(path)).provenance["next"]
+    ((_, result),) = read_audits(Path("out"))
+    commands = result.provenance["next"]
     searching = words[:3] == OLD
     several = " A search tries many, also with one row fewer." * searching
     shown = " ".join(outcome.out.split())

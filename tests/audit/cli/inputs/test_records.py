@@ -54,16 +54,13 @@ def test_parquet_keeps_categories_that_no_record_has_and_exact_numbers(tmp_path)
     assert frame["price"].iloc[0] == price
 
 
-@pytest.mark.parametrize("hidden", [(), ("pandas",)])
-def test_parquet_with_and_without_pandas(tmp_path, people, without, hidden):
+def test_parquet_with_and_without_pandas(tmp_path, people, without):
     path = tmp_path / "peo[p]*le.parquet"  # no pattern
     read_records(people).to_parquet(path)
     (tmp_path / "peop.le.parquet").write_text("another file")
-    without(*hidden)
-    read = read_records(path)
-    rows = read if isinstance(read, list) else read.to_dict("records")
-    assert isinstance(read, list) == ("pandas" in hidden)
-    assert rows[0] == ADA
+    assert read_records(path).iloc[0].to_dict() == ADA
+    without("pandas")
+    assert read_records(path)[0] == ADA
 
 
 def test_parquet_without_a_library_and_broken_is_one_line(tmp_path, without, monkeypatch, people):
@@ -74,10 +71,6 @@ def test_parquet_without_a_library_and_broken_is_one_line(tmp_path, without, mon
     monkeypatch.setattr("audit.cli.inputs.records.MOST_VALUES", 9)
     with refused_like(ValueError, "must be a Parquet file of records: it must hold 1 to 9 values, got 2 rows of 5"):
         read_records(path)
-    with monkeypatch.context() as patched:
-        patched.setattr("audit.cli.inputs.tables.LARGEST_INPUT", 9)
-        with refused_like(ValueError, r"people\.parquet must be at most 9 bytes, got \d+"):
-            read_records(path)
     path.write_text("people")
     with refused_like(ValueError, r"people\.parquet must be a Parquet file of records: "):
         read_records(path)
@@ -107,24 +100,20 @@ def test_a_record_in_either_form_is_the_same(people, without, pandas):
     record = {"name": "Eve, the first", "age": 30, "income": 2.0, "zip": "00001", "home": "x"}
     assert record_of(records, json.dumps(record)) == record_of(records, '"Eve, the first", 30, 2, 00001, x') == record
     assert record_of(records, "Eve,30,,1,x")["income"] is None
-    refused_by_a_pair = {"name": "Eve", "age": "many", "income": "rich", "zip": "1", "home": "x"}
-    assert record_of(records, "Eve,many,rich,1,x") == refused_by_a_pair
+    assert record_of(records, "Eve,many,2,1,x")["age"] == "many"  # which a pair refuses
 
 
-def test_a_truth_value_is_one(tmp_path):
+def test_a_truth_value_is_one():
     frame = pd.DataFrame({"old": [True, False]})
-    assert record_of(frame, "TRUE") == {"old": True}
-    assert record_of(frame, "1") == {"old": "1"}  # which a pair refuses
+    assert [record_of(frame, word) for word in ("TRUE", "1")] == [{"old": True}, {"old": "1"}]  # a pair refuses "1"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("Eve,30", "a record must have 5 values, of name, age, income, zip, home, got 2"),
-        ("", "a record must have 5 values, of name, age, income, zip, home, got 0"),
         ('"Eve', "a record must be a JSON object or comma-separated values: "),
         ('{"age": NaN}', 'a record in JSON must be an object such as {"age": 30}: NaN is no value'),
-        ('{"age": 3', 'a record in JSON must be an object such as {"age": 30}: '),
     ],
 )
 def test_a_record_that_cannot_be_read_is_one_line(people, text, words):
@@ -132,7 +121,7 @@ def test_a_record_that_cannot_be_read_is_one_line(people, text, words):
         record_of(read_records(people), text)
 
 
-@pytest.mark.parametrize("text", ["1,2\n3,4\n", "a,a\n3,4\n", "a,NA\n3,4\n"])
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "a,a\n3,4\n"])
 def test_records_begin_with_different_names(tmp_path, text):
     (tmp_path / "x.csv").write_text(text)
     with refused_like(ValueError, "must begin with a line of names, all different"):

@@ -31,12 +31,8 @@ def test_a_project_sets_runs_confidence_and_seed(plaudit: Command) -> None:
     Path("pyproject.toml").unlink()
     (again,) = results(plaudit(*shlex.split(command)[1:], "--json")).values()
     assert again.counts == result.counts
-
-
-def test_plans_are_for_the_confidence_of_the_project(plaudit: Command) -> None:
     write("confidence = 0.999")
     assert strict(plaudit("plan", "pure:1", "--json").out)["confidence"] == 0.999
-    assert strict(plaudit("plan", "pure:1", "--json", "--confidence", "0.9").out)["confidence"] == 0.9
 
 
 def test_bad_settings_are_refused_by_what_would_use_them(plaudit: Command) -> None:
@@ -51,18 +47,16 @@ def test_doctor_says_what_works_here(plaudit: Command) -> None:
     told = plaudit("doctor")
     assert (told.code, told.err) == (WITHIN, "")
     lines = told.out.splitlines()
+    extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
     for words in (
         f"  plaudit: {metadata.version('plaudit')}, in ",
         f"numpy {metadata.version('numpy')}",
-        f"  extra census: duckdb {metadata.version('duckdb')}, numba ",
         "  tested now: secure: exact, on the operating system's entropy",
         "  seed: 7",
-        "  report: audits.json",
+        "  pytest plugin: on",
+        *(f"  extra {extra}: " for extra in extras),
     ):
         assert any(words in line for line in lines), words
-    extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
-    assert all(any(line.startswith(f"  extra {extra}: ") for line in lines) for extra in extras)
-    assert "  pytest plugin: on" in lines
 
 
 def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +65,6 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
     monkeypatch.setattr("audit.results.provenance.version_of", lambda package: "")
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     lines = plaudit("doctor").out.splitlines()
-    assert any(line.startswith("  core: without jinja2, ") for line in lines)
     assert "  extra census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
     assert "  none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
     assert "  none: [tool.plaudit] of pyproject.toml may hold size, confidence, seed, report" in lines
@@ -87,7 +80,6 @@ def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
     temporary.mkdir()
     assert plaudit("doctor", "--clean", "out") == (WITHIN, f"Removed out/{part}\n", "")
     nothing = ": nothing was left by a run that was killed\n"
-    assert plaudit("doctor", "out", "--clean") == (WITHIN, f"out{nothing}", "")
     removed = f"Removed kept/deep/{part}\nRemoved {temporary}\n"
     assert plaudit("doctor", "--clean") == (WITHIN, removed, "")
     assert plaudit("doctor", "--clean") == (WITHIN, f".{nothing}{tempfile.gettempdir()}{nothing}", "")
@@ -99,7 +91,6 @@ def test_doctor_removes_nothing_where_it_cannot_tell(plaudit: Command) -> None:
     Path("there").mkdir()
     Path("link").symlink_to("there")
     for name in ("link", "counts.csv", "nowhere"):
-        assert refused(
-            plaudit("doctor", "--clean", "there", name), f"--clean takes folders, and follows no links, got {name}"
-        )
+        words = f"--clean takes folders, and follows no links, got {name}"
+        assert refused(plaudit("doctor", "--clean", "there", name), words)
     assert refused(plaudit("doctor", "there"), "folders go with --clean, got there")

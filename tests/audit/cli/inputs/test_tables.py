@@ -36,7 +36,7 @@ def file(tmp_path):
 # A line of names, or data
 
 
-@pytest.mark.parametrize("word", ["nan", "NaN", "NA", "na", "inf", "-Infinity", "None", "NONE", "7", "-.5e3", '""'])
+@pytest.mark.parametrize("word", ["NaN", "NA", "-Infinity", "NONE", "-.5e3", '""'])
 def test_a_value_in_the_first_line_is_data(file, word):
     (x, y) = read_outputs(file(f"{word}\n1\n2\n"), file(f"{word}\n1\n2\n", "y.csv"))
     assert len(x) == len(y) == 3
@@ -49,10 +49,7 @@ def test_counts_with_and_without_names(file, text):
     assert read_counts(file(text)).tolist() == [120, 75]
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("1\n\n2\n", 2), ("\n1\n", 1), ("1\n2\n\n", 3), ("1\n \t\n2\n", 2), ("1\n  ", 2), ("people\n1\n\r\n2", 3)],
-)
+@pytest.mark.parametrize(("text", "line"), [("\n1\n", 1), ("1\n2\n\n", 3), ("1\n \t\n2\n", 2), ("people\n1\n\r\n2", 3)])
 def test_a_blank_line_is_refused_by_number(file, text, line):
     for read in (read_counts, read_outputs):
         with refused_like(ValueError, rf"x\.csv must have no blank line, which would shift .*, got line {line}$"):
@@ -70,30 +67,20 @@ def test_every_number_is_read_as_it_is_written(tmp_path_factory, values, named):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "x.csv must hold at least one value, got none" + HEADER),
         ("people\n", "x.csv must hold at least one value, got none" + HEADER),
-        (
-            "people\n120\nmany\n",
-            "x.csv must hold numbers, one count a line, got 'many' in column 'people' of line 3: records need.*"
-            + HEADER,
-        ),
         ("1\n# 3\n2\n", "one count a line, got '# 3' in field 1 of line 2: records need --add-row or .*" + HEADER),
         ("1\n9007199254740993\n", r"whole numbers below 2\*\*53, got '9007199254740993' in field 1 of"),
         ("101,120\n102,75\n", "got 2 columns, '101,120': if .*; else keep one column"),
-        ("id,count\n7,12\n8,75\n", "one count a line, got 2 columns, 'id,count': if .*; else keep one column"),
         ("1,200\n1,075\n", "got 2 columns, '1,200': if that is one number, .*, none for thousands"),
         ("n\n12,5\n7,5\n", "got 2 in line 2, '12,5': a number has no comma, and"),
         ('n\n12\n"1,200"\n', "must hold numbers without commas, got '1,200' in column 'n' of line 3: write a point"),
         ("n\n12.000\n75\n", "must hold counts, .*, got '12.000' in column 'n' of line 2"),
         ("n\n12\n-7\n", "must hold counts, whole numbers .*, got '-7' in column 'n' of line 3"),
-        ("NA\n120\n", "must hold counts, whole numbers .*, got 'NA' in field 1 of line 1"),
         ("120\ninf\n", "must hold counts, whole numbers .*, got 'inf' in field 1 of line 2"),
         ('"","n"\n"1",12\n', "must name every column, got row names without a name in .*: row.names = FALSE in R"),
         ("1,5;2,5\n3;4\n", "got semicolons in line 1, '1,5;2,5': tr ',;' '.,' < .* .decimal commas become points.$"),
         ("a\tb\n3\t4\n", r"got tabs in line 1, 'a\\tb': tr ',\\t' '.,' <"),
-        ('"a" "b"\n3 4\n', "got spaces in line 1, '\"a\" \"b\"': tr ', ' '.,' <"),
         ("1,2\n3\n", "x.csv must have 2 fields in every line, got 1 in line 2"),
-        ("12O\n75\n", "x.csv must begin with names or values, and '12O' may be either" + HEADER),
         ("count,1_000\n75,3\n", "x.csv must begin with names or values, and '1_000' may be either" + HEADER),
         ('1\n"2\n', "x.csv must be comma-separated text: "),
     ],
@@ -106,17 +93,13 @@ def test_counts_that_cannot_be_read_are_one_line(file, text, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (
-            b"gr\xf6\xdfe\n1\n",
-            "line 1 is probably Latin-1, got 'gr[?][?]e': iconv -f latin1 -t utf-8 < .*x.csv > .*x-new.csv$",
-        ),
+        (b"gr\xf6\n1\n", "line 1 is probably Latin-1, got 'gr[?]': iconv -f latin1 -t utf-8 < .*x.csv > .*x-new.csv$"),
         (b"a,b\n1,2\n3,\x80 4\n", "line 3 is probably Windows-1252, got '[?] 4': iconv -f cp1252"),
         (
             "größe\n".encode() + b"\xfc\n",
             "line 2 is probably Latin-1, got '[?]': write it anew, for lines before it are",
         ),
         ("n\n1\n".encode("utf-16"), "line 1 is probably UTF-16, got '[?]*n[?]': iconv -f utf-16 "),
-        ("n\n1\n".encode("utf-16-le"), "line 1 is probably UTF-16, got 'n[?]': iconv -f utf-16le "),
         ("n\n1\n".encode("utf-16-be"), "line 1 is probably UTF-16, got '[?]n[?]': iconv -f utf-16be "),
         (b"PK\3\4\xff", "is a workbook or an archive: save it as CSV"),
     ],
@@ -150,10 +133,7 @@ def test_what_a_column_holds_is_settled_over_both_files(file):
         (("1\nmany\n", "1\n2\n"), "x.csv must hold numbers, or .* begin with the same line of names, got 'many'"),
         (("1,7\n2,07\n", "1,8\n2,7\n"), "x.csv must have names .*, or points for decimal commas, got '2,07' in line 2"),
         (("a,b\n1,2\n", "b,a\n2,1\n"), "must both begin with the same line of names, or neither, got a, b and b, a"),
-        (
-            ("people\n1\n", "1\n2\n"),
-            "must both begin with the same line of names, or neither, got people and none" + HEADER,
-        ),
+        (("people\n1\n", "1\n2\n"), "the same line of names, or neither, got people and none" + HEADER),
     ],
 )
 def test_a_run_is_never_taken_for_a_name(file, texts, words):
@@ -171,13 +151,11 @@ LONG = "".join(f"{run},{key},{NOISE[2 * run + key]}\n" for run in range(20) for 
     [
         ("run,n\n" + "".join(f"{3 * k},{n}\n" for k, n in enumerate(NOISE)), "'run' rises .* .0, 3, .*: leave it out"),
         ("w,run\n" + "".join(f"a,r{k}\n" for k in range(40)), "'run' rises .* .r0, r1, r2, r3, .*: leave it out"),
-        ("n,day\n" + "".join(f"{n},2026-01-{k:02}\n" for k, n in enumerate(NOISE)), "'day' rises from line to line"),
         (
             "n,day\n" + "".join(f"{n},{k % 20 + 1:02}.{k // 20 + 1}.26\n" for k, n in enumerate(NOISE)),
             "'day' rises from",
         ),
         ("run,key,n\n" + LONG, "'run' repeats .* .0, 0, 1, 1, ...*: .*if several lines are one run, pivot the table"),
-        ("run,key,n\n" + LONG.replace(",0,", ",a,").replace(",1,", ",b,"), "'run' repeats .* pivot the table"),
         ("".join(f"{n}\n" for n in np.sort(NOISE)[::-1]), "field 1 falls .*; else keep the order in which the"),
     ],
 )
@@ -213,7 +191,7 @@ def test_arrays_are_given_on_as_they_are(file, tmp_path):
         read_outputs(file("word\nmany\n"), tmp_path / "z.npy")
 
 
-@pytest.mark.parametrize("cut", [7, 40, 100, 130])
+@pytest.mark.parametrize("cut", [7, 100, 130])
 def test_a_damaged_array_is_one_line(tmp_path, cut):
     """Whatever a parser raises over a header that ends too soon."""
     path = tmp_path / "x.npy"
@@ -223,7 +201,7 @@ def test_a_damaged_array_is_one_line(tmp_path, cut):
         read_counts(path)
 
 
-@pytest.mark.parametrize("kind", ["<U0", "|V0", []])
+@pytest.mark.parametrize("kind", ["<U0", []])
 def test_a_header_cannot_promise_a_billion_empty_values(tmp_path, kind):
     with (tmp_path / "x.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (10**9,)})

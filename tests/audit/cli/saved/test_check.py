@@ -13,7 +13,6 @@ from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import QUICK, VIOLATION, WITHIN, Command, refused, results, strict
 from tests.helpers import audited
-from tests.hostile.damage import signed
 
 
 @pytest.fixture
@@ -36,7 +35,6 @@ def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -
     assert (outcome.code, outcome.err) == (VIOLATION, "")
     assert "Losses are epsilon in nats, rho in nats, for one step" in " ".join(outcome.out.split())
     assert sorted(os.listdir("deep/er")) == ["audits.png", "gaussian-counts.json", "gdpc-half-noise.json", "gdpc.json"]
-    assert Path("deep/er/audits.png").read_bytes().startswith(b"\x89PNG")
     table, _, last = outcome.out.rstrip("\n").rpartition("\n")
     assert last == "Saved in deep/er/: one JSON file an audit, and the figure audits.png."
     checked = plaudit("check", "deep/er")
@@ -56,14 +54,6 @@ def test_a_damaged_file_is_refused_by_name(plaudit: Command, out: Path) -> None:
     assert refused(plaudit("check", "out"), "out must hold saved audits or replays, got estimates only")
 
 
-@pytest.mark.parametrize("command", ["check", "report", "verify", "compare out"])
-def test_a_number_that_no_audit_has_is_one_line_of_every_command(plaudit: Command, out: Path, command: str) -> None:
-    values = read_json(out / "gdpc.json")
-    values["others"] = [{**values, "measured": 0.1, "counts": {"x": {"runs": 10**400}, "y": {"runs": 10**400}}}]
-    (out / "gdpc.json").write_text(signed(values))
-    assert refused(plaudit(*command.split(), "out"), "a number must have at most 308 digits, got 401")
-
-
 def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out: Path) -> None:
     half = str(saved / "gdpc-half-noise.json")
     for command in ("check", "verify"):
@@ -77,18 +67,18 @@ def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out:
 
 
 def test_check_tells_github(plaudit: Command, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = ("check", str(saved), "--format", "github")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     needed = "--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file"
-    assert refused(plaudit("check", str(saved), "--format", "github"), needed)
+    assert refused(plaudit(*check), needed)
     Path("summary.md").write_text("of another step\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
-    told = plaudit("check", str(saved), "--format", "github")
+    told = plaudit(*check)
     assert (told.code, told.err) == (VIOLATION, "")
     assert told.out.startswith("::error title=violated%3A gdpc-half-noise::")
-    assert told.out.count("\n") == 1
     assert Path("summary.md").read_text("utf-8").startswith("of another step\n### Privacy audits: ")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder.md")
-    assert refused(plaudit("check", str(saved), "--format", "github"), "no such file or directory")
+    assert refused(plaudit(*check), "no such file or directory")
 
 
 def test_forms_that_exclude_each_other_and_those_that_are_the_same(plaudit: Command, out: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from audit.claims import PureDP
 from tests.audit.report.hostile import by_kind
 from tests.audit.report.test_formats import NAMES
-from tests.audit.review.test_compare import OTHER_COUNTS
 from tests.helpers import audited
 
 
@@ -25,23 +24,13 @@ def folders(tmp_path):
 
 
 def test_all_as_before(plaudit, folders):
-    old = folders("old", a=audited(), b=audited(counts=OTHER_COUNTS))
-    code, printed, _ = plaudit("compare", old, old)
+    old = folders("old", a=audited(), b=audited())
+    code, printed, _ = plaudit("compare", old, folders("new", a=audited(), b=audited(seed_entropy=7)))
     assert code == 0
     assert "REGRESSION" not in printed
-    assert printed.startswith("The same as before: 2 audits.\n")
-    assert " ".join(printed.split()).endswith(
-        "Compared: 2 audits, of which 2 with the same seed and settings. Only verdicts are compared: "
-        "bounds of other runs differ by chance, too. A verdict holds by itself, at 95% confidence."
-    )
-    assert (
-        plaudit("compare", old, folders("new", a=audited(), b=audited(counts=OTHER_COUNTS, seed_entropy=7))).code == 0
-    )
-
-
-def test_audits_without_power_that_are_the_same_have_lost_none(plaudit, folders):
-    old = folders("old", a=audited(detectable=9.0, verdict="no power"))
-    assert plaudit("compare", old, old).code == 0
+    assert "Compared: 2 audits, of which 1 with the same seed and settings." in " ".join(printed.split())
+    assert "A verdict holds by itself, at 95% confidence." in " ".join(printed.split())
+    assert plaudit("compare", old, old).out.startswith("The same as before: 2 audits.\n")
 
 
 def test_regressions_are_printed_first_and_fail(plaudit, folders):
@@ -55,8 +44,6 @@ def test_regressions_are_printed_first_and_fail(plaudit, folders):
         "REGRESSION: c: the audit is gone",
     ]
     assert "b: these are other runs: only the bounds stand side by side" in printed
-    assert "person added or removed" in printed
-    assert "y if output[0] >= 13" in printed
 
 
 def test_less_power_has_an_exit_code_of_its_own(plaudit, folders):
@@ -64,18 +51,14 @@ def test_less_power_has_an_exit_code_of_its_own(plaudit, folders):
     new = folders("new", a=audited(detectable=1.5), b=audited(detectable=9.0, verdict="no power"))
     code, printed, _ = plaudit("compare", old, new)
     assert code == 3
-    assert printed.startswith(
-        "LESS POWER: a: the minimum detectable loss grew, relative to the promise: 1.250 (epsilon 1) -> 1.5"
-    )
+    assert printed.startswith("LESS POWER: a: the minimum detectable loss grew, relative to the promise: 1.250")
     assert "LESS POWER: b: no power" in printed
     assert plaudit("compare", old, folders("worse", a=audited(detectable=1.5))).code == 1  # a regression weighs more
 
 
 def test_files_are_compared_whatever_their_names_and_with_the_audit_of_their_name_in_a_folder(plaudit, folders):
     old, new = folders("old", a=audited()), folders("new", b=audited(detectable=1.5))
-    code, printed, _ = plaudit("compare", old / "a.json", new / "b.json")
-    assert code == 3
-    assert "LESS POWER: b: the minimum detectable loss grew" in printed
+    assert plaudit("compare", old / "a.json", new / "b.json").code == 3
     for files in ((old / "a.json", old / "a.json"), (old, old / "a.json"), (old / "a.json", old)):
         code, printed, _ = plaudit("compare", *files)
         assert (code, printed.splitlines()[0]) == (0, "The same as before: 1 audit.")
@@ -89,10 +72,8 @@ def test_json(plaudit, folders):
     assert code == 1
     assert (values["regressed"], values["weakened"], values["confidential"]) == (True, False, True)
     assert (values["compared"], values["repeated"]) == (1, 1)
-    assert values["audits"]["b"]["regressions"] == ["the audit is gone"]
-    assert values["audits"]["b"]["new"] is None
+    assert (values["audits"]["b"]["regressions"], values["audits"]["b"]["new"]) == (["the audit is gone"], None)
     assert values["audits"]["a"]["old"]["detectable"] == "inf"
-    assert values["audits"]["a"]["new"]["measured"] == 0.875
     assert values["audits"]["a"]["notes"] == ["the verdict became not refuted, was no power"]
 
 

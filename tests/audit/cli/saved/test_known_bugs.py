@@ -10,7 +10,6 @@ import pytest
 
 from audit.results import AuditResult
 from audit.results.files import write_json
-from audit.results.folder import read_results
 from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused
 from tests.audit.results.test_folder import entry, save_session
 from tests.helpers import audited
@@ -47,13 +46,11 @@ def test_no_other_violation_is_expected(
     assert plaudit(command, session("audits.json", ("t::other", PROMISED, violated), bug)).code == VIOLATION
     named = ("t::bug[x] call 1 (known bug)", PROMISED, violated)
     assert plaudit(command, session("audits.json", named, bug)).code == VIOLATION
-    alone = "t--bug call 1 (known bug).json"
-    violated.to_json(alone)
     path = session("audits.json", ("t--bug", KNOWN, violated), ("t--bug", KNOWN, violated))
     assert plaudit(command, path).code == WITHIN
-    assert plaudit(command, path, alone).code == plaudit(command, alone, path).code == VIOLATION
-    violated.to_json("t--bug call 1 (known bug) (2).json")
-    assert plaudit(command, path, "t--bug call 1 (known bug) (2).json").code == VIOLATION
+    for alone in ("t--bug call 1 (known bug).json", "t--bug call 1 (known bug) (2).json"):
+        violated.to_json(alone)
+        assert plaudit(command, path, alone).code == plaudit(command, alone, path).code == VIOLATION
 
 
 @pytest.mark.parametrize("command", ["check", "report"])
@@ -72,17 +69,6 @@ def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, desk: Path
     assert refused(plaudit("check", "own.json"), "expected")
 
 
-def test_a_name_is_that_of_one_result(desk: Path, violated: AuditResult) -> None:
-    path = session("audits.json", ("t", KNOWN, violated), ("t", KNOWN, violated))
-    taken = Path("t call 1 (known bug) (2).json")
-    violated.to_json(taken)
-    for paths in ((Path(path), taken), (taken, Path(path))):
-        found = read_results(*paths)
-        assert len({name for name, _ in found.audits}) == 3
-        assert len(found.known_bugs) == 2
-        assert found.verdicts == ["violated"]
-
-
 def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult) -> None:
     before = session("before.json", ("t::sound", PROMISED, sound))
     after = session("after.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
@@ -90,8 +76,6 @@ def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: Audi
     assert outcome.code == WITHIN
     assert "t::bug call 1 (known bug): the known bug is detected now: its test expects the violation" in outcome.out
     assert plaudit("compare", after, after).code == WITHIN
-    missed = session("missed.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, sound))
-    assert plaudit("compare", missed, after).code == WITHIN
     worse = session("worse.json", ("t::sound", PROMISED, violated), ("t::bug", KNOWN, violated))
     outcome = plaudit("compare", after, worse)
     assert outcome.code == VIOLATION
@@ -100,8 +84,6 @@ def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: Audi
     excused = session("excused.json", ("t::sound", KNOWN, violated))  # a promise that is declared to be a known bug
     outcome = plaudit("compare", before, excused)
     assert (outcome.code, "REGRESSION: t::sound call 1: the audit is gone" in outcome.out) == (VIOLATION, True)
-    new = session("new.json", ("t::sound", PROMISED, sound), ("t::more", PROMISED, violated))
-    assert plaudit("compare", before, new).code == VIOLATION
     gone = plaudit("compare", after, before)
     assert (gone.code, "REGRESSION: t::bug call 1 (known bug): the audit is gone" in gone.out) == (VIOLATION, True)
 
@@ -114,9 +96,7 @@ def test_github_is_told_of_what_is_not_expected(
     told = plaudit("check", path, "--format", "github")
     assert (told.code, told.out.count("::error"), told.out.count("::warning")) == (NO_POWER, 0, 1)
     summary = Path("summary.md").read_text("utf-8")
-    assert summary.startswith(
-        "### Privacy audits: of known bugs only\n\nKnown bugs: 1 detected, as expected; 1 not detec"
-    )
+    assert summary.startswith("### Privacy audits: of known bugs only\n\nKnown bugs: 1 detected, as expected; 1 not ")
     path = session("audits.json", ("t::bug", KNOWN, violated), ("t::other", PROMISED, violated))
     told = plaudit("check", path, "--format", "github")
     assert (told.code, told.out.count("::error"), "t%3A%3Aother" in told.out) == (VIOLATION, 1, True)

@@ -14,7 +14,6 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.review.verify import recomputed
 from tests.audit.cli.desk import INTERRUPTED, OWN, QUICK, VIOLATION, WITHIN, Command, refused, results, save_outputs
-from tests.audit.results.test_folder import entry, save_session
 
 UNSEEDED = """
 import secrets
@@ -58,8 +57,6 @@ def test_verify_says_what_it_cannot_show(plaudit: Command, saved: Path) -> None:
         "out/mine-noisy.json: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy: not refuted: "
     )
     assert last == command.SCOPE
-    for word in ("counts", "confidence", "claim", "witness", "weights", "names", "checksum", "--rerun", "signature"):
-        assert word in last
 
 
 def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
@@ -74,12 +71,12 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     )
     assert last == command.RERUN
     assert {*os.listdir("."), "__pycache__"} == files
-    plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "1", "--cell", "2", "--out", "out")
+    plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "2", "--out", "out")
     save_outputs()
     given = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
     plaudit("audit", *given, "--public-data", "--out", "out")
     outcome = plaudit("verify", "--rerun", "out")
-    assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 4)
+    assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 3)
 
 
 @pytest.mark.reliability(row=7)
@@ -89,7 +86,6 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
         ({"counts": {"x": {"runs": 700, "guessed_x": 300, "guessed_y": 100}}}, "measured epsilon was 0."),
         ({"confidence": 0.9}, "measured epsilon was "),
         ({"adjacency": "declared"}, "adjacency was declared, and is verified"),
-        ({"unit": "household"}, "unit was household, and is person"),
         ({"mechanism": "sound"}, "mechanism was sound, and is noisy"),
     ],
 )
@@ -122,16 +118,12 @@ def test_code_that_has_changed_is_another_audit(plaudit: Command, saved: Path) -
         (None, "a recorded command of `plaudit audit`, got none: make it again in Python, as it was made"),
         ("python -m pytest t.py::t", "a rerun needs a recorded command of `plaudit audit`, got 'python -m pytest t.py"),
         ("plaudit audit 'gdpc", 'a rerun needs a recorded command of `plaudit audit`, got "plaudit audit \'gdpc"'),
-        ("plaudit release gdpc", "a rerun needs a recorded command of `plaudit audit`, got 'plaudit release gdpc'"),
         ("plaudit audit gdpc", "a rerun needs a recorded seed, got none"),
         ("plaudit audit gdpc --seed 1 --out there", "must ask for an audit and nothing else, got --out"),
         ("plaudit audit gdpc --seed 1 --store there", "must ask for an audit and nothing else, got --store"),
-        ("plaudit audit gdpc --seed 1 --timeout 9", "must ask for an audit and nothing else, got --timeout"),
         ("plaudit audit gdpc --seed 1 --sise 9", "No such option: --sise"),
-        ("plaudit audit no:such --data counts.csv --seed 1", "'no' cannot be imported: No module named 'no'"),
         ("plaudit audit --seed 1 gdpc --data gone.csv", "gone.csv: no such file or directory"),
         ("plaudit audit gdpc --cell 0 --cell 1 --size 40 --seed 1", "must ask for one audit, got 2"),
-        ("plaudit audit gdpc --help", "must ask for an audit and nothing else, got --help"),
     ],
 )
 def test_what_cannot_be_made_again_is_one_line(plaudit: Command, saved: Path, made_by: str | None, words: str) -> None:
@@ -147,12 +139,6 @@ def test_entropy_of_its_own_is_repeated_by_no_seed(plaudit: Command) -> None:
     result.to_json("own.json")
     words = "own.json: a rerun needs a mechanism whose randomness comes from the seed, and this one's does"
     assert refused(plaudit("verify", "--rerun", "own.json"), words)
-
-
-def test_the_audits_of_a_session_are_verified(plaudit: Command, saved: Path) -> None:
-    outcome = plaudit("verify", save_session(Path("session.json"), entry("t", audit=read_json(saved))))
-    assert outcome.out.startswith("session.json: t call 1: whole, and its numbers follow from its counts. CONFIDENTIAL")
-    assert outcome.code == WITHIN
 
 
 def test_an_interrupt_of_a_rerun_is_one(plaudit: Command, saved: Path) -> None:
