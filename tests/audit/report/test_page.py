@@ -245,12 +245,9 @@ def test_fields_of_a_result_are_all_planted():
 def test_a_public_page_names_published_mechanisms_only():
     given = [("my secret", audited(mechanism="GDPC")), ("other", audited(mechanism="Mine", measured=PureDP(0.5)))]
     page = page_of(given, public=True, published={"GDPC"})
-    assert [words in page for words in ("Audit 1: GDPC", "Audit 2</bdi>", "Mine", "secret")] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert "Audit 1: GDPC" in page
+    assert "Audit 2</bdi>" in page
+    assert not [words for words in ("Mine", "my secret") if words in page]
     estimate = estimated(method="kde", statistic="median |loss|")
     assert "kde" in page_of([], [("e", estimate)], public=True)
 

@@ -38,15 +38,9 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
 )
 def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
     words = " ".join(meaning(audited(claim=claim, measured=measured, verdict="violated")))
-    numbers = [
-        float(number)
-        for number in re.findall(r"at most ([\d.]+) times|(?:at least|allows) ([\d.]+) times", words)
-        for number in number
-        if number
-    ]
-    assert numbers[0] == pytest.approx(float(promised), abs=0.11)
-    assert numbers[1] == pytest.approx(float(shown), abs=0.11)
-    assert numbers[0] < numbers[1]  # the verdict follows from what is said
+    most, least = (float(number) for number in re.findall(r"(?:at most|at least|allows) ([\d.]+) times", words))
+    assert (most, least) == pytest.approx((float(promised), float(shown)), abs=0.11)
+    assert most < least  # the verdict follows from what is said
     assert ("failures of probability 1e-06 set aside" in words) == isinstance(claim, ApproxDP)
 
 
@@ -93,15 +87,10 @@ def test_words_follow_the_result():
 
 def test_profiles_are_those_of_theory():
     drawing = privacy_profiles(audited(claim=PureDP(1.0), measured=PureDP(2.0), verdict="violated"))
-    promised, shown = (
-        [tuple(map(int, point.split(","))) for point in drawing.lines[name][0].split()]
-        for name in ("promised", "measured")
-    )
-    top = 1.1 * math.tanh(1.0)
-    assert promised[0] == (0, round(1000 * (1 - math.tanh(0.5) / top)))
-    assert shown[0] == (0, round(1000 * (1 - math.tanh(1.0) / top)))
-    assert (round(1000 / 2.3), 1000) in promised  # delta 0 from epsilon 1 on, of 2.3
-    assert (round(2000 / 2.3), 1000) in shown
+    for name, epsilon in (("promised", 1), ("measured", 2)):
+        points = drawing.lines[name][0].split()
+        assert points[0] == f"0,{1000 * (1 - math.tanh(epsilon / 2) / (1.1 * math.tanh(1.0))):.0f}"
+        assert f"{1000 * epsilon / 2.3:.0f},1000" in points  # delta 0 from there on, of 2.3
     assert drawing.areas
     assert "epsilon 1, is a dashed line from 0.462 at epsilon 0 to 0 at epsilon 1." in drawing.words
     assert "The solid line is above" in drawing.words
@@ -133,25 +122,15 @@ def test_curves_of_estimates_have_gaps_where_nothing_is_known():
     assert drawing.lines["estimate"] == ("0,667 200,333", "600,333", "1000,667")
     assert len(drawing.areas) == 3
     assert "in people, from 0 to 5: between 1 and 2 nats" in drawing.words
-    many = loss_curve(estimated(**{name: np.linspace(0.0, 9.0, 99_999) for name in ("at", "loss", "low", "high")}))
-    assert len(many.lines["estimate"][0].split()) == MOST
-    assert loss_curve(
-        estimated(at=np.array([2.0]), loss=np.array([1.0]), low=np.array([1.0]), high=np.array([1.0]))
-    ).across
+    many, one = (estimated(**dict.fromkeys(("at", "loss", "low", "high"), np.linspace(1.0, 9.0, n))) for n in (9999, 1))
+    assert len(loss_curve(many).lines["estimate"][0].split()) == MOST
+    assert loss_curve(one).across
     assert loss_curve(estimated(loss=np.full(3, np.nan))).words == "No point of the curve is known."
-    page = build_report(
-        [],
-        [("e", estimated(**{name: np.linspace(0.0, 9.0, 9999) for name in ("at", "loss", "low", "high")}))],
-        title="t",
-    )
-    assert "more letters" not in page
+    assert "more letters" not in build_report([], [("e", many)], title="t")
 
 
 def test_origins_are_shown_whatever_they_are():
-    assert origin({"one": {"two": 3, "three": {"four": 4}}, "x": [1]}) == [
-        ("one", "two 3, three (four 4)"),
-        ("x", "[1]"),
-    ]
+    assert origin({"one": {"two": 3, "three": {"four": 4}}}) == [("one", "two 3, three (four 4)")]
     assert origin({str(k): k for k in range(500)})[-1] == ("and more", "440 entries")
     deep = []
     for _ in range(100_000):
@@ -164,10 +143,8 @@ def test_origins_are_shown_whatever_they_are():
 def test_a_public_origin_is_versions_and_a_day():
     given = {"software": {"plaudit": "0.1.0", "numpy": "2.4.0rc1", "mine": "1.2"}, "python": "3.11.7"}
     result = audited(provenance=given | {"created": "2026-01-02T03:04:05+00:00", "platform": "a host"})
-    assert public_origin(result) == [
-        ("software", "plaudit 0.1.0, numpy 2.4.0rc1, Python 3.11.7"),
-        ("made on", "2026-01-02"),
-    ]
+    software = ("software", "plaudit 0.1.0, numpy 2.4.0rc1, Python 3.11.7")
+    assert public_origin(result) == [software, ("made on", "2026-01-02")]
     assert public_origin(audited(provenance={"software": "0.1.0", "created": 5})) == []
 
 
@@ -223,10 +200,7 @@ def test_text_that_hides_turns_or_covers_is_escaped():
     assert visible("a\u202eb\u2066\x00\x1b[0m\n") == "a\\u202eb\\u2066\\x00\\x1b[0m\\n"
     assert visible("\u3164\ud800\ufeff") == "\\u3164\\ud800\\ufeff"
     assert visible("e\u0301\u0301\u0301\u0301") == "e\u0301\u0301\u0301\\u0301"
-    assert (
-        visible("Al Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma")
-        == "Al Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma"
-    )
+    assert visible("Hoce\N{LATIN SMALL LETTER I WITH DIAERESIS}ma").isalpha()
     assert visible("abc", most=2) == "ab ... (1 more letters)"
 
 
@@ -239,10 +213,6 @@ def test_text_that_hides_turns_or_covers_is_escaped():
             "about 9,600 runs in all (--size), or databases that differ in 3 people",  # 1.1 x 2 / 1
         ),
         ({"unit": "record", "detectable": math.inf}, "more runs (--size), or databases that differ in several records"),
-        (
-            {"detectable": 1e300, "claim": PureDP(1e-300), "measured": PureDP(0.0)},
-            "more runs (--size), or databases that differ in several people",
-        ),
         ({"provenance": {"parameters": {"runs_x": 1000}}}, "about 9,600 runs in all"),  # made elsewhere
         (
             {"detectable": math.inf, "ceiling": 0.342, "distance": 20},
