@@ -71,14 +71,6 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     assert "Exit codes" in outcome.out
 
 
-def test_a_list_fits_a_narrow_terminal(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("COLUMNS", "60"), ("FORCE_COLOR", "1"), ("TERM", "xterm")):
-        monkeypatch.setenv(name, value)
-    told = plaudit("list", "bug").out + plaudit("list").out
-    assert max(map(len, told.splitlines())) <= 60
-    assert "\n  bug-topdown-silent-totals: " in told
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_examples_of_the_help_are_taken_as_they_are(plaudit: Command, name: str) -> None:
     examples = [example for example in EXAMPLES if example.split()[:2] == ["plaudit", name]]

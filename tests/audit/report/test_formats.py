@@ -20,7 +20,6 @@ from audit.results.formatting import COLUMNS, texts
 from tests.audit.report.hostile import by_kind
 from tests.helpers import audited, replayed
 
-HEADINGS = list(COLUMNS.values())
 FEW = settings(max_examples=20)
 NUMBERS = ("promised", "delta", "distance", "measured", "confidence", "detectable", "ceiling", "size", "selection")
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"

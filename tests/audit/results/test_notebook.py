@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from audit.claims import ZCDP, ApproxDP, PureDP
-from audit.measure.search import SearchResult, search_loss
+from audit.measure.search import SearchResult
 from audit.neighbors import NeighborPair
 from audit.planning import plan_table
 from audit.replay import replay
-from tests.helpers import audited, estimated, noisy, refused_like, refuses, replayed
+from tests.helpers import audited, estimated, noisy, refused, refused_like, refuses, replayed
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e & \"x\" 'y'"
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -60,6 +60,7 @@ def shown(thing):
                                       "and labels."]),
         (estimated(), ["Estimate, no bound and never a verdict", "0.5 nats", "0.25 to inf", "- errors have one law"]),
         (replayed(), ["GDPC", "not refuted", "epsilon 1 (add/remove)", "one run only"]),
+        (replay(noisy, PAIR, PureDP(1.0), rng=1), ["noisy", "no power"]),
         (replayed(violations=({"kind": "output", "sentence": "It differs."},)), ["violated", "output: It differs."]),
         (SEARCHED, ["9 pairs of databases looked at, 2 measured, at 90% confidence together", "0.8750"]),
         (PureDP(1.0), ["PureDP: epsilon 1 (add/remove)", "one added or removed",
@@ -85,19 +86,12 @@ def test_only_what_is_no_violation_is_no_proof_either():
     assert caution not in shown(audited(measured=PureDP(1.5), verdict="violated"))
 
 
-def test_a_replay_is_shown_as_its_record():
-    found = replay(noisy, PAIR, PureDP(1.0), rng=1)
-    assert shown(found) == shown(found.record())
-
-
 @pytest.mark.parametrize(
     "thing",
     [
         audited(mechanism=HOSTILE, event=HOSTILE, pair=HOSTILE, notes=(HOSTILE,)),
         estimated(method=HOSTILE, assumptions=(HOSTILE,), statistic=HOSTILE),
-        replayed(
-            mechanism=HOSTILE, pair=HOSTILE, notes=(HOSTILE,), violations=({"kind": HOSTILE, "sentence": HOSTILE},)
-        ),
+        replayed(mechanism=HOSTILE, violations=({"kind": HOSTILE, "sentence": HOSTILE},)),
         NeighborPair.declared(1, 2, "add_remove", label=HOSTILE),
         SearchResult((audited(mechanism=HOSTILE, pair=HOSTILE),), 1, 0, 0.9),
     ],
@@ -151,27 +145,5 @@ def test_a_result_is_drawn_as_the_command_draws_it():
     axes = [thing.plot() for thing in (audited(), estimated(), PLAN)]
     assert not any(ax.spines["top"].get_visible() for ax in axes)  # of the house style
     assert len(axes[2].lines[0].get_xdata()) == 2
-    refuses(
-        ValueError,
-        "a plan of what 2000 runs detect has no curve of runs needed",
-        plan_table(PureDP(1.0), violations=(1.2,), runs=2000).plot,
-    )
-
-
-def test_a_search_says_how_far_it_is(monkeypatch):
-    calls = []
-
-    class Bar:
-        def __init__(self, what, total, *, visible, unit):
-            calls.append((what, total, visible, unit))
-
-        def __enter__(self):
-            return calls.append
-
-        def __exit__(self, *_):
-            pass
-
-    monkeypatch.setattr("audit.measure.search.progress_bar", Bar)
-    pairs = [NeighborPair.add_people([120, 75], cell) for cell in (0, 1)]
-    search_loss(noisy, pairs, PureDP(1.0), keep=1, size=1000, attack="entries", rng=1, progress=True)
-    assert calls == [("search noisy", 3, True, "audits"), 1, 1, 1]
+    with refused(ValueError, "a plan of what 2000 runs detect has no curve of runs needed"):
+        plan_table(PureDP(1.0), violations=(1.2,), runs=2000).plot()

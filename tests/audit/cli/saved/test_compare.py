@@ -84,19 +84,6 @@ def test_what_is_confidential_is_said_to_be(plaudit, folders):
     assert "  CONFIDENTIAL  " in printed
 
 
-def test_a_narrow_terminal_shows_events_below(plaudit, folders, monkeypatch):
-    monkeypatch.setattr("rich.console.Console.is_terminal", True)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
-    old = folders("old", a=audited(), b=audited())
-    new = folders("new", a=audited(event="y if output[1] >= 2"), b=audited())
-    printed = plaudit("compare", old, new).out
-    assert "a: y if output[0] >= 13 -> y if output[1] >= 2\n" in printed
-    assert "b: y if" not in printed
-    for whole in ("changed", "The same as before: 1 audit.", "not refuted", "0.8750"):
-        assert whole in printed
-
-
 @pytest.mark.reliability(row=9)
 def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
     obeyed = [name for name in NAMES if "[" in name or not name.isprintable()]

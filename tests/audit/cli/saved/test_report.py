@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import pytest
 
 from audit.results.files import write_json
@@ -58,20 +56,3 @@ def test_a_folder_without_systems_names_no_mechanism(plaudit, folder, monkeypatc
     audited(mechanism="GDPC").to_json(folder / "gdpc.json")
     plaudit("report", folder, "--public")
     assert "GDPC" not in (folder / "report.html").read_text("utf-8")
-
-
-def test_how_far_the_work_is_is_told(plaudit, folder, monkeypatch):
-    told = []
-
-    @contextmanager
-    def bar(what, total, *, unit):
-        told.append(f"{what} {total} {unit}")
-        yield told.append
-
-    monkeypatch.setattr("audit.sampling.progress.progress_bar", bar)
-    audited().to_json(folder / "more.json")
-    once = ["reading 2 results", 1, 1]
-    for name, steps in (("check", once), ("report", [*once, "writing 2 results", 1, 1]), ("compare", once * 2)):
-        assert plaudit(name, *[folder] * (1 + (name == "compare"))).code == 0
-        assert told == steps
-        told.clear()
