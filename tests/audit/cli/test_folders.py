@@ -45,9 +45,7 @@ def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: 
     assert plaudit("report", "res").out == "Wrote res/report.html: 2 audits, 1 violated; 0 estimates.\n"
 
 
-def test_a_figure_of_a_folder_of_others(
-    plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_figure_of_a_folder_of_others(plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch):
     """What is no result is named and not drawn; of very many audits all violations come first, and it is said."""
     monkeypatch.setattr("audit.cli.run_audits.MOST", 3)
     for number in range(4):
@@ -59,9 +57,8 @@ def test_a_figure_of_a_folder_of_others(
     monkeypatch.setattr(Axes, "set_title", lambda self, words, **_: titles.append(words))
     outcome = plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
     assert outcome.code == WITHIN  # of what was asked
-    assert outcome.out.endswith(
-        "The figure shows 3 of all 6 audits of the folder. No results, and not in it: package.json.\n"
-    )
+    words = "The figure shows 3 of all 6 audits of the folder. No results, and not in it: package.json.\n"
+    assert outcome.out.endswith(words)
     assert rows == [[f"...{'z' * 48}", "mine-noisy", "sound-0"]]
     assert titles == ["3 of 6 audits, violations first"]
 

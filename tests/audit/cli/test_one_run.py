@@ -11,7 +11,6 @@ from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, results
     ("arguments", "name", "code"),
     [
         (("gdpc",), "gdpc one run", WITHIN),
-        (("bottom-up", "--people", "2", "--data", "midwest"), "bottom-up one run", WITHIN),
         (("topdown", "--pair", "added", "--epsilon", "3"), "topdown added one run", NO_POWER),
         (("adpc", "--claim", "zcdp:0.5"), "adpc one run", NO_POWER),
         (("gdpc-half-noise",), "gdpc-half-noise one run", VIOLATION),

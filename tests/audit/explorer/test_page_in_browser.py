@@ -97,15 +97,6 @@ def test_undo_reset_and_what_is_not_released(open_page):
     assert page.locator("#main .changed").count() == 0
 
 
-def test_undo_turns_to_the_sheet_where_something_was_done(open_page):
-    page, _ = open_page("#phsafe&phsafe/PH3/all/tau=5")
-    assert page.locator("#undo").is_disabled()  # a link is where its reader begins
-    enter(page, "phsafe/PH3/all/tau", "4")
-    page.get_by_role("link", name="TopDown").click()
-    page.locator("#undo").click()
-    assert box(page, "phsafe/PH3/all/tau").input_value() == "5"
-
-
 def test_scenarios_stand_side_by_side_in_the_address_and_on_the_decision_sheet(open_page):
     page, seen = open_page("#topdown")
     page.get_by_role("button", name="Pin A").click()
@@ -276,8 +267,6 @@ def test_numbers_are_written_and_read_as_in_the_reader_s_country(open_page):
     assert box(german, f"{PH3}/margin").input_value() == "40"
     enter(german, f"{PH3}/margin", "1.000")
     assert german.evaluate(f"store.state['{PH3}/margin']") == 1000
-    german.get_by_role("button", name="English").click()
-    assert cell(german, "phsafe/total/all/bounded_rho").inner_text().count(".") == 1
     swiss, _ = open_page(locale="fr-CH")
     assert swiss.locator("html").get_attribute("lang") == "en"
     enter(swiss, f"{PH3}/margin", "1\N{RIGHT SINGLE QUOTATION MARK}000")
@@ -347,17 +336,6 @@ def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
         page.get_by_role("button", name="Deutsch").click()
         assert faults() == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_every_cell_and_control_has_a_key_of_its_own(open_page, all_sheets):
-    keys = "name => [...document.querySelectorAll(`#main [data-${name}]`)].map(one => one.dataset[name])"
-    for name in all_sheets:
-        page, _ = open_page(f"#{name}")
-        for kind in ("cell", "input"):
-            found = [key for key in page.evaluate(keys, kind) if key.startswith(f"{name}/")]
-            assert len(found) == len(set(found)) > 0
-        ids = page.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
-        assert len(ids) == len(set(ids))
 
 
 def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sheets):

@@ -205,11 +205,6 @@ def test_text_is_never_a_formula():
     assert not [one for one in cells if one.data_type == "f" and "HYPERLINK" in one.value]
 
 
-def test_the_same_settings_give_the_same_bytes():
-    one, two = (build_workbook(Explored(PHSAFE), WORDS) for _ in range(2))
-    assert one == two
-
-
 # How it is written
 
 

@@ -375,7 +375,7 @@ def test_too_few_runs_see_nothing():
 def test_all_plans_refuse_what_is_out_of_range(options, message):
     calls = [(plan_size, (), ""), (plan_violation, (1000,), "violation"), (plan_power, (1000,), "power")]
     for plan, size, answer in calls:
-        if answer not in options:  # the others are asked for it
+        if answer not in options:  # the others need it
             with refused_like(ValueError, message):
                 plan(PureDP(1.0), *size, **options)
 

@@ -172,13 +172,6 @@ def test_no_name_breaks_a_table(name):
     assert clean("".join(form(one(result, name)) for form in (to_markdown, to_lines)))
 
 
-def test_numbers_of_spreadsheets_are_left_alone():
-    claim = PureDP(1e-5)
-    result = audited(claim=claim, measured=claim.at(1e-6), detectable=math.inf, verdict="no power", seed_entropy=7)
-    body = to_csv(one(result)).splitlines()[1]
-    assert body.startswith('"count","count","epsilon",1e-05,,"add_remove","person",1,"verified",1.000e-06,0.95,inf,')
-
-
 def test_every_form_says_what_is_confidential():
     named = [("open", audited()), ("secret", audited(confidential=True))]
     for form in FORMS:

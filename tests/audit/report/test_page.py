@@ -322,11 +322,6 @@ def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdi
     assert public["Who may read it"] == "Anyone: what could disclose confidential data is left out."
 
 
-def test_settings_in_settings_are_words():
-    result = audited(provenance={"parameters": {"size": 2000, "mechanism": {"epsilon": 1.0}, "rest": {}}})
-    assert "size 2000, mechanism (epsilon 1.0)</dd>" in page_of([("a", result)])
-
-
 # To quote
 
 

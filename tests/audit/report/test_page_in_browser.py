@@ -12,6 +12,7 @@ import pytest
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.report.page import build_report
 from audit.report.words import visible
+from tests.audit.browsing import watched
 from tests.audit.report.hostile import PAYLOADS, by_kind, hostile_page, planted
 from tests.helpers import audited, estimated
 
@@ -51,36 +52,13 @@ PAGES = {
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Open a page; `seen` collects whatever it does that a page of text does not."""
-    contexts = []
+    with watched(browser) as opened:
 
-    def opened(html, **options):
-        path = tmp_path / "report.html"
-        path.write_text(html, "utf-8")
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page, seen = context.new_page(), []
-        page.on("dialog", lambda dialog: (seen.append(f"dialog {dialog.message}"), dialog.dismiss()))
-        page.on("console", lambda message: seen.append(f"console {message.text}"))
-        page.on("pageerror", lambda error: seen.append(f"error {error}"))
-        page.on("popup", lambda popup: seen.append(f"window {popup.url}"))
-        page.on(
-            "framenavigated", lambda frame: seen.append(f"frame {frame.url}") if frame.url != path.as_uri() else None
-        )
+        def written(html, **options):
+            (tmp_path / "report.html").write_text(html, "utf-8")
+            return opened(tmp_path / "report.html", **options)
 
-        def answer(route):
-            if route.request.url == path.as_uri():
-                route.continue_()
-            else:
-                seen.append(f"request {route.request.url}")
-                route.abort()
-
-        page.route("**/*", answer)
-        page.goto(path.as_uri(), wait_until="load")
-        return page, seen
-
-    yield opened
-    for context in contexts:
-        context.close()
+        yield written
 
 
 def in_one_line(words):

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.results.files import SCHEMA, read_json, write_json
+from tests.helpers import refused_like
 
 SMALL = {"kind": "audit", "loss": 0.25, "event": "é\n", "counts": [1, None, True]}
 JSON = st.recursive(
@@ -24,22 +24,6 @@ JSON = st.recursive(
     max_leaves=12,
 )
 VALUES = st.dictionaries(st.text().filter(lambda key: key not in ("schema", "sha256")), JSON, max_size=5)
-
-
-def forged(body):
-    """A file as someone would write it who knows how the checksum is made."""
-    digest = hashlib.sha256(
-        json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    ).hexdigest()
-    return json.dumps({**body, "sha256": digest}, indent=1, ensure_ascii=False) + "\n"
-
-
-def refusal(path):
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))} ") as caught:
-        read_json(path)
-    message = str(caught.value)
-    assert "\n" not in message
-    return message.removeprefix(str(path))
 
 
 @pytest.fixture
@@ -62,11 +46,10 @@ def test_what_is_written_is_read(tmp_path_factory, values):
 
 
 def test_a_file_is_plain_json_with_schema_and_checksum(saved):
-    body = json.loads(saved.read_bytes())
-    assert {key: value for key, value in body.items() if key not in ("schema", "sha256")} == SMALL
-    assert body["schema"] == SCHEMA
-    assert saved.read_text("utf-8") == forged({"schema": SCHEMA, **SMALL})
-    assert b"\r" not in saved.read_bytes()
+    body = {"schema": SCHEMA, **SMALL}
+    plain = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    whole = {**body, "sha256": hashlib.sha256(plain).hexdigest()}
+    assert saved.read_bytes().decode() == json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
     assert os.listdir(saved.parent) == [saved.name]
 
 
@@ -84,7 +67,6 @@ def test_what_json_has_no_word_for_becomes_what_it_has(tmp_path):
         ({"a": math.nan}, ValueError, "not JSON compliant"),
         ({"schema": 2}, ValueError, "values must leave schema and sha256 to the file, got schema"),
         ({"a": "\ud800"}, ValueError, "surrogates not allowed"),
-        ({"a": 10**5000}, ValueError, "digits"),
         ({"a": np.int64(1)}, TypeError, "int64 is not JSON serializable"),
         ({("a", "b"): 1}, TypeError, "keys must be str"),
     ],
@@ -125,20 +107,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         assert read_json(path) == SMALL
 
 
-def test_a_reader_meets_the_old_file_or_the_new_one(saved, monkeypatch):
-    rename, seen = os.replace, []
-
-    def watched(temporary, path):
-        seen.append((Path(path).read_bytes(), Path(temporary).read_bytes()))
-        assert Path(temporary).parent == saved.parent  # a name on another file system could not take its place at once
-        rename(temporary, path)
-
-    monkeypatch.setattr(os, "replace", watched)
-    before = saved.read_bytes()
-    write_json(saved, {**SMALL, "kind": "audit", "other": 1})
-    assert seen == [(before, saved.read_bytes())]
-
-
 # Read with suspicion
 
 
@@ -177,4 +145,5 @@ def test_no_damage_changes_a_value(saved, record_property):
 def test_what_is_not_a_result_file_is_refused_in_one_line(tmp_path, content, words):
     path = tmp_path / "audit.json"
     path.write_bytes(content)
-    assert refusal(path).startswith(f" {words}")
+    with refused_like(ValueError, f"^{re.escape(f'{path} {words}')}"):
+        read_json(path)

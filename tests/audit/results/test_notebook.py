@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,33 +22,12 @@ PLAN = plan_table(PureDP(1.0), violations=(2.0, 1.5))
 SEARCHED = SearchResult((audited(), audited(pair="1 person added to cell 1")), 9, 900, 0.9)
 
 
-class Cells(HTMLParser):
-    """The tags of a fragment, which must be closed in their order, and its texts."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.tags, self.texts = [], set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-        self.tags.add(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
 def shown(thing):
     """The texts that a notebook shows of a result."""
-    cells = Cells()
-    cells.feed(thing._repr_html_())
-    cells.close()
-    assert not cells.open
-    assert cells.tags <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
-    assert all(text.isprintable() for text in cells.texts)
-    return cells.texts
+    cells = ElementTree.fromstring(thing._repr_html_())  # every tag is closed
+    assert {cell.tag for cell in cells.iter()} <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert "".join(cells.itertext()).isprintable()
+    return [*cells.itertext()]
 
 
 @pytest.mark.parametrize(

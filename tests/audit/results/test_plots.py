@@ -169,15 +169,6 @@ def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex, re
         ElementTree.parse(tmp_path / "a.svg")
 
 
-def test_a_dollar_sign_is_a_dollar_sign():
-    figure, (ax,) = new_figure(3, 3)
-    title = ax.set_title(label_of("$a_1$ of \\$"))
-    assert title._preprocess_math(title.get_text()) == ("$a_1$ of \\$", False)
-    title = ax.set_title("$a_1$")  # negative control
-    assert title._preprocess_math(title.get_text()) == ("$a_1$", True)
-    figure.clear()
-
-
 def test_the_axis_given_is_the_axis_drawn_on():
     _, axes = new_figure(6, 4, rows=2, columns=2)
     assert shown(*THREE, ax=axes[1]) is axes[1]

@@ -161,13 +161,9 @@ def test_power_is_relative_to_the_promise():
 
 def test_audits_that_come_and_go():
     old = [("gone", audited()), ("stays", audited())]
-    new = [
-        ("stays", audited()),
-        ("fine", audited()),
-        ("bad", audited(measured=PureDP(2), verdict="violated")),
-        ("blind", audited(detectable=9.0, verdict="no power")),
-    ]
-    changes = compare_results(old, new)
+    blind = ("blind", audited(detectable=9.0, verdict="no power"))
+    bad = ("bad", audited(measured=PureDP(2), verdict="violated"))
+    changes = compare_results(old, [("stays", audited()), ("fine", audited()), bad, blind])
     outcomes = {change.name: (change.counts, change.regressions, change.weaknesses) for change in changes}
     assert outcomes == {
         "bad": ("new", ("a new audit, and its promise is violated",), ()),
