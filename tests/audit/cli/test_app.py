@@ -14,6 +14,7 @@ import pytest
 
 from audit.cli.app import EXAMPLES, FUNCTIONS
 from audit.cli.app import _commands as commands
+from audit.cli.exits import words_of
 from audit.cli.inputs.options import known_names
 from audit.installed import plugin
 from audit.results.files import write_json
@@ -186,8 +187,14 @@ def test_an_interrupt_is_one_even_behind_another_error(plaudit: Command, monkeyp
         finally:
             os.close(-1)
 
+    class SlowError(Exception):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
     monkeypatch.setattr("audit.installed.plugin", raising)
     assert plaudit("list") == (INTERRUPTED, "", "plaudit: interrupted\n")
+    with pytest.raises(KeyboardInterrupt):
+        words_of(SlowError())
 
 
 def test_an_error_that_cannot_be_written_is_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

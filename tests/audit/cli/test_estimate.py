@@ -34,7 +34,6 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
         # The true loss is 2: an estimate beyond the promise is no violation.
         (("gdpc-half-noise", "--percentile", "90"), "gdpc-half-noise kde", 1.5, 2.5, "epsilon 1 (add/remove)"),
         (("gdpc", "--method", "histogram", "--multiplier", "1"), "gdpc histogram", 0.8, 1.2, "epsilon 1 (add/remove)"),
-        (("rdpc-all", "--data", "midwest"), "rdpc-all lag_tail", 0.1, 0.5, "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "rounded", "--set", "rho=0.5"), "topdown rounded slope", 0, 1, "rho 0.5 (replace one)"),
         (("gdpc", "--change", "2"), "gdpc slope", 0.5, 3, "epsilon 1 (add/remove)"),
         (("phsafe",), "phsafe slope", 0.24, 0.28, "rho 1.257 (add/remove)"),

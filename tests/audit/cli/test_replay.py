@@ -17,7 +17,6 @@ from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, strict
     [
         (("gdpc",), WITHIN, 1),
         (("adpc", "--data", "midwest", "--cell", "7"), WITHIN, 4),
-        (("nist", "--stage", "thresholded"), WITHIN, 18),
         (("topdown", "--set", "rho=0.5", "--relation", "add_remove"), WITHIN, 3),
         pytest.param(("phsafe",), WITHIN, 46, marks=pytest.mark.slow),
         (("gdpc-twice", "--released"), VIOLATION, 2),

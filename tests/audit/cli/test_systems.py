@@ -13,7 +13,6 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
     ("arguments", "pair", "claim"),
     [
         (("ons", "--pair", "alone", "--epsilon", "0.5"), "1 person added to cell (0, 0)", "epsilon 0.5 (add/remove)"),
-        (("nist", "--stage", "thresholded"), "one person added", "epsilon 1 (add/remove)"),
         (("topdown", "--stage", "measurements", "--set", "rho=0.5"), "female, 17 and under in 1", "rho 0.5 (replace"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
         (("topdown", "--set", "preset=h1", "--stage", "measurements"), "(0, 0) to (0, 1)", "(replace one)"),

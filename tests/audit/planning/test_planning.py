@@ -361,10 +361,12 @@ def test_too_few_runs_see_nothing():
     ("options", "message"),
     [
         ({"violation": 1.0}, "violation must be more than 1 and finite, got 1.0"),
+        ({"violation": math.inf}, "violation must be more than 1 and finite, got inf"),
         ({"power": 0.0}, r"power must be in \(0, 1\), got 0.0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"distance": 0}, "distance must be at least 1, got 0"),
         ({"selection": 1.0}, "selection must be 0, or 1e-06 to 1 - 1e-06, got 1.0"),
+        ({"selection": 1e-320}, "selection must be 0, or 1e-06 to 1 - 1e-06, got 1e-320"),
         ({"selection": math.nan}, "selection must be 0, or 1e-06 to 1 - 1e-06, got nan"),
         ({"share": 0.0}, r"share must be in \(0, 1\], got 0.0"),
         ({"share": 0.5}, "share below 1 needs an event fixed beforehand: selection must be 0, got 0.3"),

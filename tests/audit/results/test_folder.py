@@ -163,6 +163,7 @@ def test_a_folder_holds_single_results_sessions_estimates_and_replays(tmp_path):
     [
         (None, "must have node_id, attempt, call, expected, audit, got None"),
         (entry(call="1"), "must have node_id, attempt, call, expected, audit, got"),
+        (entry(node_id=1), "must have node_id, attempt, call, expected, audit, got"),
         (entry(attempt=True), "attempt must be a whole number from 1 to"),
         (entry(audit=VIOLATED.to_dict() | {"verdict": "not refuted"}), "test_counts call 1: the verdict must follow"),
         (entry(expected="no power"), "expected must be one of not refuted, violated, got 'no power'"),

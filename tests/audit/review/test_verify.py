@@ -149,6 +149,7 @@ def test_a_witness_stands_as_it_is(saved):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
         ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
         ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
         ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),

@@ -65,7 +65,6 @@ def test_persons_need_what_reads_them(plaudit: Command, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("arguments", "pair"),
     [
-        (("topdown", *AREAS), "1 person moved from cell ("),
         (("ons-top-down", *AREAS, *SPEC, "--relation", "add_remove", "--public-data"), "1 person added to cell ("),
         (("bottom-up", *AREAS, *SPEC, "--relation", "replace_one"), "1 person moved from cell ("),
         (("nist", "--data", "persons.csv", *SPEC, "--set", "public=public.csv"), "the last person of the file added"),
