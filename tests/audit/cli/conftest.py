@@ -1,4 +1,4 @@
-"""A desk of the user's own, and the command called within the process."""
+"""A workspace of the user's own, and the command called within the process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with mechanisms and counts, and nothing of it left behind in the interpreter."""
-    folder = tmp_path / "desk"
+    folder = tmp_path / "workspace"
     folder.mkdir()
     (folder / "mine.py").write_text(MINE)
     (folder / "counts.csv").write_text("120\n75\n43\n")

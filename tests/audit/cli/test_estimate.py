@@ -16,9 +16,9 @@ from tests.helpers import geometric
 
 
 @pytest.fixture
-def desk(desk: Path) -> Path:
-    (desk / "mine.py").write_text(EXACT)
-    return desk
+def workspace(workspace: Path) -> Path:
+    (workspace / "mine.py").write_text(EXACT)
+    return workspace
 
 
 def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:

@@ -86,30 +86,30 @@ def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkey
         "release bottom-up --data persons.csv --areas state --spec spec.json --epsilon 1 --seed 1 --out linked/out",
     ],
 )
-def test_where_a_linked_folder_leads_is_said(plaudit: Command, desk: Path, command: str) -> None:
+def test_where_a_linked_folder_leads_is_said(plaudit: Command, workspace: Path, command: str) -> None:
     save_persons()
     audited().to_json("kept/a.json")
     Path("real").mkdir()
     Path("linked").symlink_to("real")
     outcome = plaudit(*command.split())
     assert os.listdir("real")
-    assert f"plaudit: {desk / 'linked'}" in outcome.err
-    assert f" leads through a link: what is written there is in {desk / 'real'}" in outcome.err
+    assert f"plaudit: {workspace / 'linked'}" in outcome.err
+    assert f" leads through a link: what is written there is in {workspace / 'real'}" in outcome.err
 
 
 # Estimates and replays beside audits
 
 
 @pytest.fixture
-def mixed(desk: Path) -> Path:
+def mixed(workspace: Path) -> Path:
     """An audit and an estimate of a folder, and one of which a replay shows a violation."""
     for folder in ("sound", "broken"):
-        (desk / folder).mkdir()
-        audited(bound="unknown").to_json(desk / folder / "audit.json")
-        write_json(desk / folder / "estimate.json", estimated().to_dict())
+        (workspace / folder).mkdir()
+        audited(bound="unknown").to_json(workspace / folder / "audit.json")
+        write_json(workspace / folder / "estimate.json", estimated().to_dict())
     violation = {"kind": "output", "sentence": "the outputs differ"}
-    write_json(desk / "broken/replay.json", replayed(violations=(violation,)).to_dict())
-    return desk
+    write_json(workspace / "broken/replay.json", replayed(violations=(violation,)).to_dict())
+    return workspace
 
 
 @pytest.mark.parametrize("form", ["table", "json", "line", "markdown", "csv"])
@@ -143,10 +143,10 @@ def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Pat
 # Reports of test sessions
 
 
-def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, desk: Path) -> None:
+def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, workspace: Path) -> None:
     audits = [entry("../secret", audit=audited().to_dict())]
-    (desk / "secret call 1.json").write_text("no result")
-    write_json(desk / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
+    (workspace / "secret call 1.json").write_text("no result")
+    write_json(workspace / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
     assert plaudit("compare", "all", "all").code == WITHIN
 
 
@@ -175,18 +175,18 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
     assert Path("public.html").stat().st_mode & 0o777 == 0o644
 
 
-def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, desk: Path) -> None:
-    elsewhere = desk.parent / "somebody"
+def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, workspace: Path) -> None:
+    elsewhere = workspace.parent / "somebody"
     elsewhere.mkdir()
     (elsewhere / "counts.csv").write_text("120\n75\n43\n")
     placed = f"from mine import promising as placed\nplaced.model = {str(elsewhere / 'model.bin')!r}\n"
-    (desk / "helper.py").write_text(placed)
-    for data in (desk / "counts.csv", "../somebody/counts.csv"):
+    (workspace / "helper.py").write_text(placed)
+    for data in (workspace / "counts.csv", "../somebody/counts.csv"):
         plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--out", "res")
     plaudit("report", "res")
     for path in Path("res").iterdir():
         assert b"somebody" not in path.read_bytes()
-        assert str(desk).encode() not in path.read_bytes()
+        assert str(workspace).encode() not in path.read_bytes()
     found = read_json(Path("res/helper-placed.json"))["provenance"]
     assert found["command"].startswith("plaudit audit helper:placed --data counts.csv --size")
     assert found["parameters"]["mechanism"]["model"] == "model.bin"

@@ -24,10 +24,10 @@ from tests.audit.cli.desk import (
 
 
 @pytest.fixture(autouse=True)
-def mechanisms(desk: Path) -> None:
-    (desk / "helper.py").write_text(BUGGY + TABLE + ORDERED)
-    (desk / "people.csv").write_text(PEOPLE)
-    (desk / "spread.csv").write_text("people\n7\n0\n90\n3\n0\n")
+def mechanisms(workspace: Path) -> None:
+    (workspace / "helper.py").write_text(BUGGY + TABLE + ORDERED)
+    (workspace / "people.csv").write_text(PEOPLE)
+    (workspace / "spread.csv").write_text("people\n7\n0\n90\n3\n0\n")
 
 
 ORDERED = """

@@ -101,14 +101,14 @@ def test_a_bad_command_is_one_line_and_leaves_nothing(plaudit: Command, bad_file
         assert not list(Path("out").glob("*"))
 
 
-def test_pickles_are_traps(desk: Path) -> None:
+def test_pickles_are_traps(workspace: Path) -> None:
     save_bad_files()
     with pytest.raises(TypeError):  # negative control: opened the way it was made, the trap springs
         float(np.load("pickled.npy", allow_pickle=True)[0])
-    assert (desk / "sprung").exists()
+    assert (workspace / "sprung").exists()
 
 
-def test_a_file_beyond_the_limit_is_refused(plaudit: Command, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_beyond_the_limit_is_refused(plaudit: Command, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("audit", "gdpc", "--data")
     with monkeypatch.context() as patched:
         patched.setattr(tables, "LARGEST_INPUT", 9)

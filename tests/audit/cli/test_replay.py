@@ -49,7 +49,7 @@ def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
     assert "gdpc-half-noise cell 9: " in both
 
 
-def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, desk: Path) -> None:
+def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, workspace: Path) -> None:
     asked = ("replay", "gdpc-twice", "--released", "--cell", "0", "--cell", "9", "--seed", "1", "--out", "kept")
     first = plaudit(*asked)
     assert first.out.endswith("Saved in kept/: one JSON file a replay.\n")

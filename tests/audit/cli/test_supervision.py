@@ -123,9 +123,9 @@ sys.exit(3)
 
 
 @pytest.mark.parametrize("end", ["pass", "sys.exit(0)", "raise ValueError", "raise KeyboardInterrupt"])
-def test_a_fork_that_comes_back_from_a_mechanism_makes_no_audit(desk: Path, end: str) -> None:
-    (desk / "forks").mkdir()
-    with program(COMES_BACK.format(end=end), cwd=desk / "forks") as ended:
+def test_a_fork_that_comes_back_from_a_mechanism_makes_no_audit(workspace: Path, end: str) -> None:
+    (workspace / "forks").mkdir()
+    with program(COMES_BACK.format(end=end), cwd=workspace / "forks") as ended:
         out, err = ended.communicate(timeout=60)
     assert (ended.returncode, out, err) == (NO_POWER, "one\n", "")
 
@@ -253,15 +253,15 @@ def mechanism(counts, size, rng):
 """
 
 
-def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
-    (desk / "blocks.py").write_text(BLOCKS)
+def test_an_interrupt_keeps_what_is_finished(workspace: Path) -> None:
+    (workspace / "blocks.py").write_text(BLOCKS)
     command = [sys.executable, "-m", "audit", "audit", "mine:noisy", "blocks:mechanism", *OWN, *QUICK, "--out", "out"]
     with subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             assert select.select([process.stdout], [], [], 60)[0]  # a deadline, not a pause
             assert process.stdout.readline() == "blocked\n"
-            assert (desk / "out" / "mine-noisy.json").exists()
+            assert (workspace / "out" / "mine-noisy.json").exists()
             process.send_signal(signal.SIGTERM)  # in the background of a shell, programs are deaf to the others
             out, err = process.communicate(timeout=60)
         finally:
@@ -269,7 +269,7 @@ def test_an_interrupt_keeps_what_is_finished(desk: Path) -> None:
     assert (process.returncode, out) == (INTERRUPTED, "blocked\n" * out.count("\n"))
     assert err == "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
     assert os.listdir("out") == ["mine-noisy.json"]
-    assert AuditResult.from_dict(read_json(desk / "out" / "mine-noisy.json")).verdict == "not refuted"
+    assert AuditResult.from_dict(read_json(workspace / "out" / "mine-noisy.json")).verdict == "not refuted"
 
 
 def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,9 +290,9 @@ def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: p
 
 
 @pytest.mark.parametrize("hang", ["time.sleep(600)", pytest.param("while True: pass", marks=pytest.mark.slow)])
-def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
+def test_a_mechanism_that_hangs_ends_in_time(workspace: Path, hang: str) -> None:
     code = f"import os, time\ndef mechanism(*_):\n    open('pid', 'w').write(str(os.getpid()))\n    {hang}\n"
-    (desk / "hangs.py").write_text(code)
+    (workspace / "hangs.py").write_text(code)
     begun = time.monotonic()
     outcome = shell("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5", capture_output=True)
     assert (outcome.returncode, outcome.stderr) == (
@@ -301,6 +301,6 @@ def test_a_mechanism_that_hangs_ends_in_time(desk: Path, hang: str) -> None:
         "and the same command goes on from them\n",
     )
     assert time.monotonic() - begun < 30
-    if (desk / "pid").exists():  # on a machine under load it may not have come so far
+    if (workspace / "pid").exists():  # on a machine under load it may not have come so far
         with pytest.raises(ProcessLookupError):
-            os.kill(int((desk / "pid").read_text()), 0)
+            os.kill(int((workspace / "pid").read_text()), 0)

@@ -14,7 +14,7 @@ AREAS, SPEC = ("--data", "persons.csv", "--areas", "state,county"), ("--spec", "
 
 
 @pytest.fixture(autouse=True)
-def files(desk: Path) -> None:
+def files(workspace: Path) -> None:
     save_persons()
 
 
@@ -29,7 +29,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def homes(desk: Path, written: Path) -> None:
+def homes(workspace: Path, written: Path) -> None:
     Path("homes").symlink_to(written)
 
 

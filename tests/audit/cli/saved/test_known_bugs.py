@@ -27,7 +27,7 @@ def session(path: str, *audits: tuple[str, dict[str, str], AuditResult]) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_known_bug_that_is_detected_is_as_expected(
-    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, command: str
+    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, command: str
 ) -> None:
     path = session("audits.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
     outcome = plaudit(command, path)
@@ -39,7 +39,7 @@ def test_a_known_bug_that_is_detected_is_as_expected(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_other_violation_is_expected(
-    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, command: str
+    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, command: str
 ) -> None:
     """Of a promise, beside a known bug: whatever test or file is called."""
     bug = ("t::bug", KNOWN, violated)
@@ -54,14 +54,14 @@ def test_no_other_violation_is_expected(
 
 
 @pytest.mark.parametrize("command", ["check", "report"])
-def test_a_known_bug_that_is_not_detected_counts_as_any_audit(plaudit: Command, desk: Path, command: str) -> None:
+def test_a_known_bug_that_is_not_detected_counts_as_any_audit(plaudit: Command, workspace: Path, command: str) -> None:
     missed = session("missed.json", ("t::bug", KNOWN, audited()))
     outcome = plaudit(command, missed)
     assert (outcome.code, "Known bugs: 1 not detected." in outcome.out) == (WITHIN, True)
     assert plaudit(command, session("few.json", ("t::bug", KNOWN, POWERLESS))).code == NO_POWER
 
 
-def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, desk: Path, violated: AuditResult) -> None:
+def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, workspace: Path, violated: AuditResult) -> None:
     path = session("audits.json", ("t::bug", {"expected": "anything"}, violated))
     for command in COMMANDS:
         assert refused(plaudit(command, path), "expected must be one of not refuted, violated, got 'anything'")
@@ -69,7 +69,9 @@ def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, desk: Path
     assert refused(plaudit("check", "own.json"), "expected")
 
 
-def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult) -> None:
+def test_comparison_expects_known_bugs(
+    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult
+) -> None:
     before = session("before.json", ("t::sound", PROMISED, sound))
     after = session("after.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
     outcome = plaudit("compare", before, after)
@@ -89,7 +91,7 @@ def test_comparison_expects_known_bugs(plaudit: Command, desk: Path, sound: Audi
 
 
 def test_github_is_told_of_what_is_not_expected(
-    plaudit: Command, desk: Path, violated: AuditResult, monkeypatch: pytest.MonkeyPatch
+    plaudit: Command, workspace: Path, violated: AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     path = session("audits.json", ("t::bug", KNOWN, violated), ("t::few", KNOWN, POWERLESS))
@@ -102,7 +104,7 @@ def test_github_is_told_of_what_is_not_expected(
     assert (told.code, told.out.count("::error"), "t%3A%3Aother" in told.out) == (VIOLATION, 1, True)
 
 
-def test_forms_for_programs_are_of_audits_alone(plaudit: Command, desk: Path, violated: AuditResult) -> None:
+def test_forms_for_programs_are_of_audits_alone(plaudit: Command, workspace: Path, violated: AuditResult) -> None:
     path = session("audits.json", ("t::bug", KNOWN, violated))
     audited().to_json("sound.json")
     assert list(json.loads(plaudit("check", ".", "--json").out)) == ["t::bug call 1 (known bug)", "sound"]
@@ -112,7 +114,7 @@ def test_forms_for_programs_are_of_audits_alone(plaudit: Command, desk: Path, vi
 
 @pytest.mark.parametrize("public", [(), ("--public",)])
 def test_a_report_counts_known_bugs_by_themselves(
-    plaudit: Command, desk: Path, sound: AuditResult, violated: AuditResult, public: tuple[str, ...]
+    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, public: tuple[str, ...]
 ) -> None:
     def headline(path: str) -> str:
         assert plaudit("report", path, "--out", "page.html", *public).code in (WITHIN, VIOLATION)
