@@ -166,13 +166,3 @@ def test_a_printed_page_hides_nothing_and_says_that_it_is_confidential(open_page
     assert page.evaluate("getComputedStyle(document.body).color") == dark
     assert not page.locator("nav").is_visible()
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
-
-
-@pytest.mark.slow
-def test_links_open_what_they_point_to(open_page):
-    many = [(f"audit {k}", audited(measured=PureDP(k / 10))) for k in range(8)]
-    page, seen = open_page(build_report(many, title="t"))
-    assert not page.locator("#audit-8").is_visible()
-    page.locator("table.all a").last.click()
-    assert page.locator("#audit-8").is_visible()
-    assert [what for what in seen if not what.endswith("#audit-8")] == []

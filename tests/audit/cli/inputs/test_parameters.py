@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from inspect import signature
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -14,8 +13,7 @@ from algorithms.systems import systems
 from audit.claims import ApproxDP, PureDP
 from audit.cli.inputs.parameters import described, read_parameters, writable
 from audit.cli.inputs.targets import WITH_OPTION
-from audit.results.folder import read_audits
-from tests.audit.cli.desk import QUICK, WITHIN, Command, audited
+from tests.audit.cli.desk import Command, audited
 
 
 def example(
@@ -86,13 +84,6 @@ def test_parameters_of_the_census_systems_set_their_noise() -> None:
     usual, other = systems()["phsafe"].mechanism(), systems()["phsafe"].mechanism(times=2)
     assert other.claim.rho == pytest.approx(2 * usual.claim.rho)
     assert {round(usual.laws[key].variance / law.variance, 6) for key, law in other.laws.items()} == {2.0}
-
-
-def test_two_audits_have_names_of_their_own_and_can_be_made_again(plaudit: Command) -> None:
-    for parts in (2, 8):
-        assert plaudit("audit", "adpc", "--set", f"parts={parts}", *QUICK, "--out", "out").code == WITHIN
-    assert [name for name, _ in read_audits(Path("out"))] == ["adpc-parts-2", "adpc-parts-8"]
-    assert "it is the same" in plaudit("verify", "--rerun", "out/adpc-parts-8.json").out
 
 
 def test_people_are_scattered_as_asked(plaudit: Command) -> None:
