@@ -7,7 +7,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from algorithms.topdown.estimate import Failure, estimated
 from algorithms.topdown.estimation.constraints import Bounds, Invariant
 from algorithms.topdown.presets import PRESETS, SETTINGS
 from algorithms.topdown.release import release
-from algorithms.topdown.stored import StoredTables, stored
+from algorithms.topdown.stored import stored
 from audit.claims import ZCDP, PureDP
 from tests.benchmarks.census import one_release
 from tests.benchmarks.measuring import in_a_process
@@ -48,8 +48,8 @@ QUERIES = [{"detailed": 1}, {"total": "1/3", "sex": "2/3"}, {"sex": "1/2", "deta
 PROMISE = ZCDP(0.5, "replace_one")
 
 
-def plan(promise=PROMISE, **options):
-    return TopDown(SCHEMA, TREE, Budget(promise, ["1/4", "1/4", "1/2"], QUERIES), **options)
+def plan(promise=PROMISE, tree=TREE, **options):
+    return TopDown(SCHEMA, tree, Budget(promise, ["1/4", "1/4", "1/2"], QUERIES), **options)
 
 
 VARIANTS = {
@@ -96,37 +96,39 @@ def written(request, tmp_path_factory):
 # What is written
 
 
-def counts_of(measurement):
-    """The noisy counts of the areas that were measured, in the order of a file."""
-    return measurement.answers[np.isfinite(measurement.variance)].ravel().tolist()
-
-
 def test_measurements_and_invariants_are_written_as_they_are_in_memory(written):
     _, out, measurements, _ = written
-    found, rows = defaultdict(list), rows_of(out / "noisy_measurements.csv")
-    for row in rows:
-        found[int(row["LEVEL"]), row["QUERY"]].append(int(row["COUNT"]))
-    assert found == {key: counts_of(noisy) for key, noisy in measurements.noisy.items()}
+    rows = [tuple(row.values()) for row in rows_of(out / "noisy_measurements.csv")]
+    for (level, query), noisy in measurements.noisy.items():
+        measured = np.isfinite(noisy.variance)
+        answers = noisy.answers[measured]
+        variances = np.repeat(noisy.variance[measured], answers.shape[1]).tolist()
+        found = [
+            (int(count), float(variance))
+            for j, *_, name, _, count, variance in rows
+            if (j, name) == (str(level), query)
+        ]
+        assert found == list(zip(answers.ravel().tolist(), variances, strict=True))
+    assert len(rows) == sum(
+        np.isfinite(noisy.variance).sum() * noisy.answers.shape[1] for noisy in measurements.noisy.values()
+    )
     known = [str(count) for counts in measurements.known.values() for count in counts.ravel()]
     assert [row["COUNT"] for row in rows_of(out / "invariants.csv")] == known
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_a_seed_gives_the_same_files_whatever_works_on_them(written, backend, tmp_path, monkeypatch):
-    made, out, *_ = written
+def test_a_seed_gives_the_same_files_whatever_works_on_them(backend, tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "LEAST", 1)  # secure draws would all go to workers
     with joblib.parallel_config(backend=backend):
-        two = replace(made.drawn.plan, n_jobs=2)
-        release(two, HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS, preset="own")
-    assert contents(tmp_path / "out") == contents(out)
+        for jobs in (1, 2):
+            release(plan(n_jobs=jobs), HISTOGRAM, out=tmp_path / str(jobs), rng=rng())
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
 def test_tables_and_microdata_hold_the_same_people(written):
     made, out, _, estimate = written
     tables = tables_of(out, made.drawn.plan)
     np.testing.assert_array_equal(tables, estimate.tables)
-    levels = [int(row["LEVEL"]) for row in rows_of(out / "tables.csv")]
-    assert levels == np.repeat([0, 1, 2], [(part > 0).sum() for part in np.split(tables, [1, 4])]).tolist()
     records, ages = rows_of(out / "microdata.csv"), SCHEMA.attributes["age"]
     assert len(records) == made.drawn.people == tables[0].sum()
     assert tuple(records[0]) == (*AREAS, *SCHEMA.attributes)
@@ -137,27 +139,29 @@ def test_tables_and_microdata_hold_the_same_people(written):
     assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == [TREE.label(leaf) for leaf in lived_in]
 
 
-def test_every_answer_is_written_with_its_variance_and_nothing_else(written):
-    made, out, *_ = written
-    rows = rows_of(out / "noisy_measurements.csv")
-    wanted, groups = Counter(), {"total": 1, "sex": 2, "detailed": 6}
-    for level, query, areas, _, _, _, variance in made.ledger.noise.rows():
-        wanted[level, query, variance] += areas * groups[query]
-    assert Counter((int(row["LEVEL"]), row["QUERY"], float(row["VARIANCE"])) for row in rows) == wanted
-    assert sorted(path.name for path in out.iterdir()) == FILES
-    assert (out / "ledger.txt").read_text() == f"{made.ledger}\n"
-
-
-def test_invariants_are_written_exactly(tmp_path):
-    release(plan(**VARIANTS["total"]), HISTOGRAM, out=tmp_path / "out", rng=np.random.default_rng(1))
-    rows = rows_of(tmp_path / "out" / "invariants.csv")
-    assert tuple(rows[0]) == ("INVARIANT", "LEVEL", "level 1", "level 2", "GROUP", "COUNT")
-    assert [tuple(row.values()) for row in rows] == [
-        ("total of level 1 (invariant)", "1", "1", "", "total", "21"),
+def test_what_is_published_exactly_is_written_and_columns_say_so(tmp_path):
+    for number, (invariants, exact) in enumerate(
+        (
+            ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
+            ([], []),
+            ([Invariant("detailed", 2)], None),
+        )
+    ):
+        out = tmp_path / str(number)
+        release(plan(invariants=invariants), HISTOGRAM, out=out, rng=rng(), areas=AREAS)
+        columns = [row for row in rows_of(out / "columns.csv") if row["FILE"] == "microdata.csv"]
+        known = [row["COLUMN"] for row in columns if row["VALUES"] == "exact"]
+        assert known == ([*AREAS, *SCHEMA.attributes] if exact is None else exact)
+        (counts,) = (
+            row for row in rows_of(out / "columns.csv") if row["FILE"] == "tables.csv" and row["COLUMN"] == "COUNT"
+        )
+        assert ("invariants.csv" in counts["MEANING"]) == bool(invariants)
+    rows = rows_of(tmp_path / "0" / "invariants.csv")
+    assert tuple(rows[0]) == ("INVARIANT", "LEVEL", *AREAS, "GROUP", "COUNT")
+    assert [tuple(row.values()) for row in rows[1:4]] == [
         ("total of level 1 (invariant)", "1", "2", "", "total", "59"),
         ("total of level 1 (invariant)", "1", "3", "", "total", "23"),
-        ("sex of level 0 (invariant)", "0", "", "", "female", "72"),
-        ("sex of level 0 (invariant)", "0", "", "", "male", "31"),
+        ("age of level 0 (invariant)", "0", "", "", "0-17", "74"),
     ]
 
 
@@ -172,37 +176,19 @@ def test_the_record_says_what_was_run(tmp_path, monkeypatch):
     monkeypatch.setattr(MODULE, "estimated", failed)
     release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(), preset="own")
     about = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert (
-        about.items()
-        >= {
-            "noise": "from a seeded generator: a simulation, not to be published",
-            "promise": {"kind": "pure", "epsilon": 2.0, "relation": "replace_one"},
-            "preset": "own",
-            "relation": "replace_one",
-            "solver": "piqp",
-            "invariants": ["total of level 1 (invariant)"],
-            "bounds": ["few old women"],
-            "areas": "read from the data, and taken as public",
-            "levels": {"root": 1, "level 1": 3, "level 2": 5},
-            "failsafes": [{"area": "2", "reason": "no"}],
-            "residuals": {"primal": "inf", "dual": estimate.dual},
-            "routes": dict(estimate.routes),
-        }.items()
-    )
+    wanted = {
+        "promise": {"kind": "pure", "epsilon": 2.0, "relation": "replace_one"},
+        "preset": "own",
+        "solver": "piqp",
+        "invariants": ["total of level 1 (invariant)"],
+        "bounds": ["few old women"],
+        "levels": {"root": 1, "level 1": 3, "level 2": 5},
+        "failsafes": [{"area": "2", "reason": "no"}],
+        "residuals": {"primal": "inf", "dual": estimate.dual},
+        "routes": dict(estimate.routes),
+    }
+    assert about.items() >= wanted.items()
     assert sum(about["routes"].values()) == 5  # the root, its parts, and the parts of each of three counties
-
-
-def test_columns_of_people_are_exact_as_far_as_invariants_go():
-    for invariants, exact in (
-        ([], []),
-        ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
-        ([Invariant("detailed", 2)], ["county", "tract", "sex", "age"]),
-    ):
-        topdown = plan(invariants=invariants)
-        tables = StoredTables(topdown, {}, Spilled())
-        files = MODULE._files(topdown, AREAS, [], tables)
-        assert [one.name for one in files["microdata.csv"].columns if not one.noisy] == exact
-        assert ("invariants.csv" in files["tables.csv"].columns[-1].meaning) == bool(invariants)
 
 
 @pytest.mark.reliability(row=9)
@@ -216,42 +202,6 @@ def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     written = re.split("[^0-9]+", " ".join((tmp_path / "out" / name).read_text() for name in FILES))
     assert {str(count) for count in topdown.tables(histogram).ravel()}.isdisjoint(written)
     assert {str(count) for count in in_memory(topdown, histogram, 4)[1].tables.ravel()} - {"0"} <= set(written)
-
-
-def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, monkeypatch):
-    release(plan(), HISTOGRAM, out=tmp_path / "one", rng=rng())
-    first = plan().measure(HISTOGRAM, rng())
-
-    def of_the_first(*given):
-        _, levels = stored(*given)  # noise is drawn, so that the record can say of what
-        return first.known, (level and first.noisy for level in levels)
-
-    monkeypatch.setattr(MODULE, "stored", of_the_first)
-    release(plan(), HISTOGRAM[:, ::-1] + 7, out=tmp_path / "two", rng=rng(2))
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-def test_reasons_of_failsafes_hold_nothing_but_what_is_public_or_published(tmp_path, monkeypatch):
-    # One part has 1,000 at most in either cell that the noise left the parent, and 3,006 people by an invariant.
-    histogram = np.array([[901, 802, 1303, 0, 0, 0], [2204, 803, 0, 0, 0, 0]])
-    few = Bounds("few", "detailed", 1, None, [[1000, 1000, 3000, 3000, 0, 0], [3000, 3000, 1000, 1000, 0, 0]])
-    budget = Budget(PureDP(1e5, "replace_one"), ["1/2", "1/2"], [{"detailed": 1}] * 2)
-    options = {"invariants": [Invariant("total", 1)], "bounds": [few], "minimal": "total"}
-    topdown = TopDown(SCHEMA, Hierarchy.regular(2, 1), budget, **options)
-    found = topdown.measure(histogram, np.random.default_rng(1))
-    root = replace(found.noisy[0, "detailed"], answers=np.array([[4005, 2008, 0, 0, 0, 0]]))
-    noisy = {**found.noisy, (0, "detailed"): root}
-    monkeypatch.setattr(MODULE, "stored", lambda *_: (found.known, [noisy, noisy]))
-    release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1))
-    text = (tmp_path / "out" / "release.json").read_text()
-    (failure,) = json.loads(text)["failsafes"]
-    assert failure["area"] == "0"
-    limits, exact, names = {"1000", "3000"}, {"3006", "3007"}, set("0123456") | {"17", "18", "64", "65"}
-    numbers = set(re.findall("[0-9]+", failure["reason"]))
-    assert numbers <= limits | exact | names
-    assert numbers & exact
-    truth = {str(count) for count in topdown.tables(histogram).ravel() if count}
-    assert truth.isdisjoint(re.findall("[0-9]+", text))
 
 
 def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
@@ -276,8 +226,25 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("solver", ["piqp", "batched"])
-@pytest.mark.parametrize("part", [1, 12, 2**22])
+def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, monkeypatch):
+    """With the same totals, which are public: reasons of failsafes name no count of people either."""
+    topdown, others = plan(**FAILING), HISTOGRAM.copy()
+    others[[0, 2, 4], 0] -= 2
+    others[[0, 2, 4], 5] += 2
+    release(topdown, HISTOGRAM, out=tmp_path / "one", rng=rng(5))
+    first = topdown.measure(HISTOGRAM, rng(5))
+
+    def of_the_first(*given):
+        _, levels = stored(*given)  # noise is drawn, so that the record can say of what
+        return first.known, (level and first.noisy for level in levels)
+
+    monkeypatch.setattr(MODULE, "stored", of_the_first)
+    release(topdown, others, out=tmp_path / "two", rng=rng(2))
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert json.loads((tmp_path / "two" / "release.json").read_text())["failsafes"]
+
+
+@pytest.mark.parametrize(("solver", "part"), [("piqp", 1), ("batched", 1), ("batched", 12), ("piqp", 2**22)])
 def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, solver, part):
     """Whatever is drawn, stored and estimated at a time, and above failsafes: areas are what their parts became."""
     monkeypatch.setattr(drawing, "CHUNK", min(part, drawing.CHUNK))
@@ -301,44 +268,41 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
 
 
 @pytest.mark.parametrize("piece", [7, spilled.PIECE])
-def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, piece):
+@pytest.mark.parametrize(
+    "tree",
+    [Hierarchy.from_codes(*np.array(CODES)[:, [4, 2, 0, 3, 1]]), Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 0])],
+)
+def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, tree, piece):
     monkeypatch.setattr(spilled, "PIECE", piece)
-    trees = (
-        Hierarchy.from_codes(*np.array(CODES)[:, [4, 2, 0, 3, 1]]),
-        Hierarchy.from_parents([-1, 0, 0, 1, 1, 2, 2, 0]),
-    )
-    for tree in trees:
-        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
-        histogram = HISTOGRAM[: tree.n_leaves]
-        tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / str(tree.n_nodes)
-        release(topdown, histogram, out=out, rng=rng(), areas=AREAS)
-        np.testing.assert_array_equal(tables_of(out, topdown), tables)
-        people = Counter((row["county"], row["tract"]) for row in rows_of(out / "microdata.csv"))
-        codes = [(*tree.codes(node), "")[:2] for node in tree.leaves.tolist()]
-        assert people == Counter(dict(zip(codes, tables[tree.leaves].sum(axis=1).tolist(), strict=True)))
+    topdown = plan(tree=tree)
+    histogram = HISTOGRAM[: tree.n_leaves]
+    tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / "out"
+    release(topdown, histogram, out=out, rng=rng(), areas=AREAS)
+    np.testing.assert_array_equal(tables_of(out, topdown), tables)
+    people = Counter((row["county"], row["tract"]) for row in rows_of(out / "microdata.csv"))
+    codes = [(*tree.codes(node), "")[:2] for node in tree.leaves.tolist()]
+    assert people == Counter(dict(zip(codes, tables[tree.leaves].sum(axis=1).tolist(), strict=True)))
 
 
 @pytest.mark.parametrize("piece", [5, spilled.PIECE])
-def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypatch, piece):
+@pytest.mark.parametrize("listed", [True, False])
+def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypatch, piece, listed):
     monkeypatch.setattr(spilled, "PIECE", piece)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    listed = pd.DataFrame(PLACES)
-    for places in (None, listed):
-        tree, histogram = read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=places)
-        topdown = TopDown(SCHEMA, tree, Budget(PROMISE, ["1/4", "1/4", "1/2"], QUERIES))
-        folder = tmp_path / f"{piece}{places is None}"
-        release(topdown, histogram, out=folder / "array", rng=rng(), areas=AREAS)
-        with Spilled() as store:
-            found = store_histogram(store, Frame(PERSONS), SCHEMA, AREAS, places=places)
-            np.testing.assert_array_equal(store.read(LEAVES, 0, histogram.size), histogram.reshape(-1))
-            release(topdown, store, out=folder / "stored", rng=rng(), areas=AREAS)
-            other = TopDown(Schema({"sex": "fm"}), found, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"total": 1}] * 3))
-            rule = f"histogram must have {found.n_leaves * 2} counts, leaves x cells, got {histogram.size}"
-            refuses(ValueError, rule, release, other, store, out=folder / "other", rng=rng())
-        assert (found.labels, found.leaves.tolist()) == (tree.labels, tree.leaves.tolist())
-        assert contents(folder / "array") == contents(folder / "stored")
-        assert sorted(path.name for path in folder.iterdir()) == ["array", "stored"]
-    assert not list(tmp_path.glob("plaudit-*"))
+    places = pd.DataFrame(PLACES) if listed else None
+    tree, histogram = read_histogram(Frame(PERSONS), SCHEMA, AREAS, places=places)
+    topdown = plan(tree=tree)
+    release(topdown, histogram, out=tmp_path / "array", rng=rng(), areas=AREAS)
+    with Spilled() as store:
+        found = store_histogram(store, Frame(PERSONS), SCHEMA, AREAS, places=places)
+        np.testing.assert_array_equal(store.read(LEAVES, 0, histogram.size), histogram.reshape(-1))
+        release(topdown, store, out=tmp_path / "stored", rng=rng(), areas=AREAS)
+        other = TopDown(Schema({"sex": "fm"}), found, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"total": 1}] * 3))
+        rule = f"histogram must have {found.n_leaves * 2} counts, leaves x cells, got {histogram.size}"
+        refuses(ValueError, rule, release, other, store, out=tmp_path / "other", rng=rng())
+    assert (found.labels, found.leaves.tolist()) == (tree.labels, tree.leaves.tolist())
+    assert contents(tmp_path / "array") == contents(tmp_path / "stored")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["array", "stored"]  # nothing temporary is left
 
 
 @pytest.mark.slow
@@ -366,21 +330,27 @@ def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, s
     assert not list(tmp_path.iterdir())
 
 
-def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path):
-    twice, schema = "columns of a file must have different names, got '{}' twice", Schema({"level": ("a", "b")})
-    counts, tree = Schema({"count": ("a", "b")}), Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
-    for topdown, histogram, areas, rule in (
-        (plan(), HISTOGRAM, ["county"], "areas must name each of 2 levels below the root, got county$"),
-        (plan(), HISTOGRAM, ["county", "COUNTY"], f"{twice.format('county')}$"),
-        (plan(), HISTOGRAM, ["county", "Sex"], f"{twice.format('Sex')}$"),
-        (plan(), HISTOGRAM, ["county", "Query"], f"{twice.format('Query')}$"),
-        (plan(), HISTOGRAM, ["invariant", "tract"], f"{twice.format('invariant')}$"),
-        (preset("micro", TREE, schema=counts), HISTOGRAM[:, :2], None, f"{twice.format('count')}$"),
-        (preset("micro", TREE, schema=schema), HISTOGRAM[:, :2], None, f"{twice.format('LEVEL')}$"),
-        (preset("micro", tree), np.ones((3, 4)), None, "areas must have codes of their own .*, got '1 / 3' twice$"),
-    ):
-        with pytest.raises(ValueError, match=f"^{rule}"):
-            release(topdown, histogram, out=tmp_path / "out", rng=np.random.default_rng(1), areas=areas)
+LEVELS, COUNTS = Schema({"level": ("a", "b")}), Schema({"count": ("a", "b")})
+TWINS = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
+TWICE = "columns of a file must have different names, got '{}' twice$"
+
+
+@pytest.mark.parametrize(
+    ("topdown", "areas", "rule"),
+    [
+        (plan(), ["county"], "areas must name each of 2 levels below the root, got county$"),
+        (plan(), ["county", "COUNTY"], TWICE.format("county")),
+        (plan(), ["county", "Sex"], TWICE.format("Sex")),
+        (plan(), ["invariant", "tract"], TWICE.format("invariant")),
+        (preset("micro", TREE, schema=COUNTS), None, TWICE.format("count")),
+        (preset("micro", TREE, schema=LEVELS), None, TWICE.format("LEVEL")),
+        (preset("micro", TWINS), None, "areas must have codes of their own .*, got '1 / 3' twice$"),
+    ],
+)
+def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path, topdown, areas, rule):
+    histogram = np.ones((topdown.tree.n_leaves, topdown.schema.cells))
+    with pytest.raises(ValueError, match=f"^{rule}"):
+        release(topdown, histogram, out=tmp_path / "out", rng=rng(), areas=areas)
 
 
 # Intake
@@ -432,10 +402,8 @@ BAD_LISTS = [
     ("county,tract\n1,01\n3,01\n", f"data must be in areas of {LISTED}; got 2 others, such as '1 / 02'"),
     ("county,tract\n1,01\n2,01\n2,01\n", f"{LISTED}: an area must have one row; 2 rows broke it, such as '2 / 01'"),
     ("county,tract\n1,01\n,01\n", f"{LISTED}: county must have a code; 1 row broke it, such as a missing value"),
-    ("county,block\n1,01\n", f"{LISTED} must have the columns county, tract; tract missing, got ['county', 'block']"),
     ("county,tract\n", f"{LISTED} must have one row at least, got none"),
     (Frame({"county": ["1"], "tract": [0.5]}), "tract must hold codes as text or whole numbers, got real numbers"),
-    (7, f"{LISTED} must be files or data frames, got int"),
 ]
 
 
@@ -444,25 +412,18 @@ def test_lists_of_areas_that_are_wrong(tmp_path, places, rule):
     if isinstance(places, str):
         (tmp_path / "geo.csv").write_text(places)
         places = tmp_path / "geo.csv"
-    error = TypeError if places == 7 else ValueError
-    refuses(error, rule, read_histogram, Frame(PERSONS), SCHEMA, AREAS, places=places)
+    refuses(ValueError, rule, read_histogram, Frame(PERSONS), SCHEMA, AREAS, places=places)
 
 
 def test_facilities_are_counted_in_the_areas_of_the_data():
     schema = PRESETS["e2e-1940"].schema
     tree = Hierarchy.from_codes(["1", "1"], ["2", "1"])  # leaves in an order of their own
-    rows = {
-        "state": [1, 1, 1],
-        "county": [1, 2, 1],
-        "HHGQ": ["household", "correctional", "college"],
-        "count": [9, 2, 1],
-    }
+    kinds = ["household", "correctional", "college"]
+    rows = {"state": [1, 1, 1], "county": [1, 2, 1], "HHGQ": kinds, "count": [9, 2, 1]}
     found = read_facilities(Frame(rows), schema, ["state", "county"], tree)
     assert found.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
-    persons = Frame({"state": [1], "county": [1], **{name: levels[:1] for name, levels in schema.attributes.items()}})
-    places = Frame({"state": [1, 1, 1], "county": [1, 2, 3]})
-    listed, _ = read_histogram(persons, schema, ["state", "county"], places=places)
-    units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], listed)
+    empty = Hierarchy.from_codes(["1"] * 3, ["1", "2", "3"])  # a list has areas where nobody lives
+    units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], empty)
     assert units[:, [0, 1, 5]].tolist() == [[9, 0, 0], [0, 0, 0], [0, 2, 1]]
 
 
@@ -493,52 +454,34 @@ def arguments(*more, data="persons.csv", areas="state,county", preset="micro", c
 def test_a_release_from_a_file(topdown):
     code, out, err = topdown(*arguments("--rho", "60"))
     assert (code, beside_reading(err)) == (DONE, [])
-    assert sorted(path.name for path in Path("out").iterdir()) == FILES
     _, histogram = read_histogram("out/microdata.csv", PRESETS["micro"].schema, ["state", "county"])
     assert histogram.tolist() == [[40, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 12]]  # such a budget leaves no noise
-    for words in (
-        Path("out/ledger.txt").read_text(),
-        "The promise is relative to no invariant: no answer is published exactly; which areas ",
-        "Levels: 0 root, 1 state, 2 county.",
-        "Failsafe: 0 of 4 families\n",
-    ):
-        assert words in out
-    last = (
-        "Tables of 6 areas and 59 records, with noise from seed 1: a simulation, not to be published, written to out."
-    )
-    assert out.splitlines()[-1] == last
+    assert "The promise is relative to no invariant: no answer is published exactly; which areas " in out
+    assert "Levels: 0 root, 1 state, 2 county.\nFailsafe: 0 of 4 families\n" in out
 
 
 def published_areas(folder):
     about = json.loads((folder / "release.json").read_text())
-    return (
-        {(row["state"], row["county"]) for row in rows_of(folder / "noisy_measurements.csv")},
-        about["levels"],
-        about["areas"],
-    )
+    return {(row["state"], row["county"]) for row in rows_of(folder / "noisy_measurements.csv")}, about["areas"]
 
 
-def test_with_a_list_one_record_does_not_change_the_areas(topdown):
+@pytest.mark.parametrize("listed", [["--geo", "geo.csv"], []])
+def test_with_a_list_one_record_does_not_change_the_areas(topdown, listed):
     Frame({"COUNTY": ["1", "2", "1", "2"], "state": ["10", "10", "20", "20"]}).to_csv("geo.csv")
-    for listed in (["--geo", "geo.csv"], []):
-        found = []
-        for county in ("1", "2"):  # of one person, the only one in county 2 of state 10
-            Frame({**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}).to_csv(
-                anew("persons.csv")
-            )
-            code, out, err = topdown(*arguments("--rho", "60", *listed, out=f"{len(listed)}{county}"))
-            assert (code, beside_reading(err)) == (DONE, [])
-            sentence = "; which areas there are was read from the data, and is taken as public.\n"
-            assert (
-                (sentence in out) == (sentence in Path(f"{len(listed)}{county}/ledger.txt").read_text()) == (not listed)
-            )
-            found.append(published_areas(Path(f"{len(listed)}{county}")))
-        if listed:
-            areas = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}
-            assert found == [(areas, {"root": 1, "state": 2, "county": 4}, "from a public list")] * 2
-        else:
-            assert found[0][0] < found[1][0]
-            assert found[0][2] == found[1][2] == "read from the data, and taken as public"
+    areas = []
+    for county in ("1", "2"):  # of one person, the only one in county 2 of state 10
+        persons = {**MICRO, "county": ["1", county, "1", "1"], "persons": ["40", "1", "12", "1"]}
+        Frame(persons).to_csv(anew("persons.csv"))
+        code, out, err = topdown(*arguments("--rho", "60", *listed, out=county))
+        assert (code, beside_reading(err)) == (DONE, [])
+        assert ("; which areas there are was read from the data, and is taken as public.\n" in out) == (not listed)
+        areas.append(published_areas(Path(county)))
+    if listed:
+        known = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}
+        assert areas == [(known, "from a public list")] * 2
+    else:
+        assert areas[0][0] < areas[1][0]
+        assert areas[0][1] == areas[1][1] == "read from the data, and taken as public"
 
 
 def test_a_release_of_the_bundled_nation(topdown):
@@ -550,35 +493,27 @@ def test_a_release_of_the_bundled_nation(topdown):
 
 
 def test_facilities_bound_who_lives_where(topdown):
-    attributes, kinds = PRESETS["e2e-1940"].schema.attributes, ["household", "household", "correctional"]
-    persons = {
-        "county": [1, 1, 2],
-        "district": [1, 2, 1],
-        **{name: [levels[0]] * 3 for name, levels in attributes.items()},
-    }
-    Frame({**persons, "hhgq": kinds, "n": [300, 200, 100]}).to_csv("people.csv")
-    units = {"county": [1, 1, 2], "district": [1, 2, 1], "hhgq": kinds, "count": [3, 3, 1]}
-    Frame(units).to_csv("units.csv")
-    options = {"data": "people.csv", "areas": "county,district", "preset": "e2e-1940", "count": "n"}
-    given = arguments("--facilities", "units.csv", **options)
-    rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
-    assert refused_by(topdown, *given)[-1] == f"{rule} be from 3 to 297, got 300"
-    more = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": [*kinds, "household"], "count": [4, 3, 1, 1]}
-    Frame(more).to_csv(anew("units.csv"))  # district 2 of county 2 has one unit, a vacant one
-    assert refused_by(topdown, *given)[-1].endswith("which has those without persons too; got 1 other, such as '2 / 2'")
-    Frame({name: more[name] for name in ("county", "district")}).to_csv("geo.csv")
-    vacant = refused_by(topdown, *given, "--geo", "geo.csv")[-1]  # 1940 counted no vacant units
-    assert vacant == f"{rule.replace('in 1', 'in 2')} be from 1 to 99, got 0"
+    attributes, kinds = PRESETS["e2e-1940"].schema.attributes, ["household", "household", "correctional", "household"]
+    homes = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": kinds}
+    people = Frame({**{name: [own[0]] * 4 for name, own in attributes.items()}, **homes, "n": [300, 200, 100, 0]})
+    people.where(people["n"] > 0).to_csv("people.csv")
     Path("own.json").write_text(json.dumps({**SETTINGS["e2e-1940"], "persons_a_unit": [0, 99]}))
-    own = arguments("--facilities", "units.csv", "--spec", "own.json", **{**options, "preset": None})
-    code, out, err = topdown(*own, "--geo", "geo.csv")
+    given = {"data": "people.csv", "areas": "county,district", "count": "n", "preset": None}
+    command = arguments("--facilities", "units.csv", "--spec", "own.json", **given)
+    Frame({**homes, "count": [3, 3, 1, 1]}).to_csv("units.csv")  # district 2 of county 2 has a vacant unit
+    assert refused_by(topdown, *command)[-1].endswith("those without persons too; got 1 other, such as '2 / 2'")
+    Frame({name: homes[name] for name in ("county", "district")}).to_csv("geo.csv")
+    rule = "the data must keep every constraint before any noise, and break persons by facilities: household in 1 must"
+    assert refused_by(topdown, *command, "--geo", "geo.csv")[-1] == f"{rule} be from 0 to 297, got 300"
+    Frame({**homes, "count": [4, 3, 1, 1]}).to_csv(anew("units.csv"))
+    code, out, err = topdown(*command, "--geo", "geo.csv")
     assert code == DONE
     assert beside_reading(err)[0].startswith("warning: rare groups are far off: 18 and over of votingage (")
     assert "bounds taken as public: persons by facilities." in out
-    homes = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
+    found = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
     somewhere = {("1", "1", "household"), ("1", "2", "household"), ("2", "1", "correctional")}
-    assert somewhere <= set(homes) <= somewhere | {("2", "2", "household")}
-    assert homes.total() == 600  # the state's total is an invariant
+    assert somewhere <= set(found) <= somewhere | {("2", "2", "household")}
+    assert found.total() == 600  # the state's total is an invariant
 
 
 def test_columns_named_after_levels_choose_them():
@@ -596,14 +531,9 @@ BAD = [
     ({"county": ["1", "1 ", "1", "1"]}, {}, "data: codes of county must not begin or end with a space; 1 row broke it"),
     ({"county": ["1", "", "", "1"]}, {}, "data: county must have a code; 2 rows broke it, such as a missing"),
     ({"persons": ["-7", "7.5", "nan", "inf"]}, {}, "; 4 rows broke it, such as '-7', '7.5', 'inf', 'nan'"),
-    (
-        {"persons": ["40", "19075579900000004", "", "0"]},
-        {},
-        "persons must be a whole number, 0 or more and below 10^15; 2 rows broke it, such as '19075579900000004', a ",
-    ),
+    ({"persons": ["40", f"{10**15}", "", "0"]}, {}, f"and below 10^15; 2 rows broke it, such as '{10**15}', a missing"),
     ({"persons": ["9" * 15] * 4}, {}, "data: persons must add up to less than 2**40, got 3999999999999996"),
     ({}, {"areas": ["state", "tract"]}, "data must have the columns state, tract, sex, age, persons; tract missing, "),
-    ({}, {"count": "n"}, "; n missing, got ['state', 'county', 'sex', 'age', 'persons']"),
     ({}, {"areas": ["state", "State"]}, "areas, attributes and count must be different columns, got state"),
     ({}, {"areas": ["state", "sex"]}, "areas, attributes and count must be different columns, got state"),
 ]
@@ -622,20 +552,11 @@ def test_data_that_are_wrong(tmp_path, columns, options, rule):
     ("given", "rule"),
     [
         (arguments(data=None), "--data and --areas are needed, or --bundled"),
-        (
-            arguments("--bundled"),
-            "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities, and w",
-        ),
+        (arguments("--bundled"), "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities"),
         (arguments(preset="h1x"), "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
-        (arguments("--epsilon", "1", "--rho", "1"), "epsilon and rho exclude each other, got 1.0 and 1.0"),
         (arguments("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
         (arguments("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
-        (arguments("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
-        (arguments("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),
-        (
-            arguments("--facilities", "persons.csv"),
-            "facilities must be of an attribute of the schema, sex, age, not hhgq",
-        ),
+        (arguments("--facilities", "persons.csv"), "facilities must be of an attribute of the schema, sex, age, not"),
     ],
 )
 def test_options_that_are_wrong(topdown, given, rule):
