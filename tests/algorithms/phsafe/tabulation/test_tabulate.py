@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from contextlib import ExitStack, closing
 
-import duckdb
 import numpy as np
 import pandas
 import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.schema import GEO, PERSONS, STATES, UNITS, Whole
 from algorithms.phsafe.tables import LEVELS, PUBLISHED, QUERIES, split_level
 from algorithms.phsafe.tabulation.tabulate import tabulation
-from algorithms.release.duck import DuckDB
 from algorithms.release.frames import Frame
 from tests.algorithms.phsafe.oracle import by_hand
 from tests.golden.phsafe import CONFIG, HERE, PATHS, columns, frames, rows, typed
@@ -58,17 +55,6 @@ def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size,
 def test_what_changes_no_count(database, options):
     table = "nonprivate" if "truncate" in options else "truncated"
     assert list(tabulate(*PATHS, engine=database, **options).rows()) == rows(table)
-
-
-def test_parts_lose_no_household_with_a_negative_number(database):
-    damaged = []
-    for frame in frames():
-        numbers = frame["MAFID"].copy()
-        numbers[numbers == frames()[1]["MAFID"][0]] *= -1
-        damaged.append(Frame({**frame.to_dict(), "MAFID": numbers}))
-    for parts in (1, 3):
-        with pytest.raises(ValueError, match=r"units: MAFID must be .*; 1 row broke it, such as '-"):
-            tabulate(*damaged, engine=database, partitions=parts)
 
 
 def test_the_order_of_rows_and_columns_does_not_matter(database):
@@ -114,11 +100,6 @@ def with_categories(frame):
     return frame.astype(kinds).sample(frac=1.0, random_state=2)
 
 
-def in_few_bytes(columns):
-    small = {"QAGE": np.uint8, "CENHISP": np.int8}
-    return {name: values.astype(small.get(name, values.dtype)) for name, values in columns.items()}
-
-
 def each(make):
     """What makes something of the columns of every frame."""
     return lambda _: [make(frame.to_dict()) for frame in frames()]
@@ -127,20 +108,14 @@ def each(make):
 WAYS = {
     "parquet": as_parquet,
     "arrow with dictionaries": each(lambda c: with_dictionaries(pa.table({n: v.tolist() for n, v in c.items()}))),
-    "pandas of text": lambda _: [pandas.read_csv(path, dtype=str) for path in PATHS],
     "pandas with categories": each(lambda columns: with_categories(pandas.DataFrame(columns))),
-    "polars, lazy": each(lambda columns: polars.DataFrame(columns).lazy()),
-    "in few bytes": each(in_few_bytes),
-    "relations": lambda _: [duckdb.connect().read_csv(str(path), all_varchar=True) for path in PATHS],
-    "mixed": lambda _: [polars.DataFrame(frames()[0].to_dict()), PATHS[1], str(PATHS[2])],
+    "mixed": lambda _: [polars.DataFrame(frames()[0].to_dict()).lazy(), PATHS[1], str(PATHS[2])],
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_households_in_any_form_give_the_same_counts(tmp_path, way):
-    with ExitStack() as stack:
-        engine = "duckdb" if way in ("parquet", "mixed") else stack.enter_context(closing(DuckDB(threads=1)))
-        found = tabulate(*WAYS[way](tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production", engine=engine)
+    found = tabulate(*WAYS[way](tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production")
     assert list(found.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
 
 
@@ -188,23 +163,18 @@ HOUSEHOLDS = st.tuples(st.integers(0, 2**32), st.integers(1, 6), st.integers(0, 
 
 @given(HOUSEHOLDS)
 @settings(max_examples=6)
+@example((1, 300, 2_000, 1))
+@example((10, 300, 2_000, 10))
 def test_any_households_are_counted_as_by_hand(database, drawn):
     seed, size, people, tau = drawn
     households = random_frames(np.random.default_rng(seed), size, people)
     taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
     found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*households, taus)
-
-
-@pytest.mark.parametrize("tau", [1, 10])
-def test_many_households_are_counted_as_by_hand(database, tau):
-    households = random_frames(np.random.default_rng(tau), 300, 2_000)
-    taus = dict.fromkeys(CONFIG["tau"], tau)
-    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
     wanted = by_hand(*households, taus)
     assert nonzero(found) == wanted
-    assert {key[0] for key in wanted} == set(QUERIES)
-    assert len(wanted) > 600  # of 4 regions and 204 cells
+    if size == 300:
+        assert {key[0] for key in wanted} == set(QUERIES)
+        assert len(wanted) > 600  # of 4 regions and 204 cells
 
 
 def test_golden_households_are_counted_as_by_hand_at_another_threshold(database):
@@ -236,22 +206,18 @@ def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row(database):
     assert set(found["REGION_ID"]) == {"72"}
 
 
-def test_a_state_of_vacant_units_has_all_its_zeros(database):
+def test_a_state_of_vacant_units_and_an_empty_nation_have_all_their_zeros(database):
     persons, units, geo = map(columns, PATHS)
     vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
     geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
     found = tabulate(*map(typed, (persons, units, geo)), engine=database)
     there = found.where(found["REGION_ID"] == "30")
-    assert len(there) == 244
-    assert not there["COUNT"].any()
-
-
-def test_an_empty_database_has_the_zeros_of_the_nation(database):
     empty = [frame.where(np.zeros(len(frame), bool)) for frame in frames()]
-    found = tabulate(*empty, engine=database)
-    assert len(found) == 244
-    assert set(found["REGION_TYPE"]) == {"USA"}
-    assert not found["COUNT"].any()
+    nation = tabulate(*empty, engine=database)
+    assert set(nation["REGION_TYPE"]) == {"USA"}
+    for zeros in (there, nation):
+        assert len(zeros) == 244
+        assert not zeros["COUNT"].any()
     assert len(tabulate(*empty, truncate=False, validation="none", engine=database)) == 0
 
 
@@ -279,20 +245,13 @@ def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database)
 
 
 def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked(database):
-    persons, units, geo = map(columns, PATHS)
-    lost = [place for place, kind in enumerate(geo["RTYPE"]) if kind == "2"][:5]
-    for place, state in zip(lost, ("99", "", "x", "03", "7"), strict=True):
-        geo["TABBLKST"][place] = state
-    mafids = {geo["MAFID"][place] for place in lost}
-    found = tabulate(*map(Frame, (persons, units, geo)), validation="none", engine=database)
-    fewer = [
-        {
-            name: [v for v, mafid in zip(values, frame["MAFID"], strict=True) if mafid not in mafids]
-            for name, values in frame.items()
-        }
-        for frame in (persons, units, geo)
-    ]
-    assert list(found.rows()) == list(tabulate(*map(Frame, fewer), validation="none", engine=database).rows())
+    persons, units, geo = frames()
+    lost = np.flatnonzero(geo["RTYPE"] == "2")[:5]
+    states = geo["TABBLKST"].copy()
+    states[lost] = ["99", "", "x", "03", "7"]
+    found = tabulate(persons, units, {**geo.to_dict(), "TABBLKST": states}, validation="none", engine=database)
+    fewer = [frame.where(~np.isin(frame["MAFID"], geo["MAFID"][lost])) for frame in (persons, units, geo)]
+    assert list(found.rows()) == list(tabulate(*fewer, validation="none", engine=database).rows())
 
 
 def test_arrays_have_regions_iterations_and_cells(database):
@@ -317,15 +276,12 @@ def test_levels_are_named_as_in_the_settings():
     assert [split_level(level) for level in LEVELS[:2]] == [("usa", ("*",)), ("usa", tuple("ABCDEFG"))]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
+def test_what_is_refused():
+    for options, words in (
         *(({"partitions": n}, "partitions must be a whole number from 1 to 1,000, got ") for n in (0, True, 1_001)),
         *(({"tables": names}, f"tables must be among {', '.join(PUBLISHED)}, got ") for names in ("PH9", ["PH1"])),
         ({"tables": []}, "tables must name at least one table, got none"),
         ({"validation": "some"}, "validation must be one of full, production, none, got 'some'"),
-    ],
-)
-def test_what_is_refused(options, words):
-    with pytest.raises(ValueError, match=f"^{words}"):
-        tabulate(*PATHS, **options)
+    ):
+        with pytest.raises(ValueError, match=f"^{words}"):
+            tabulate(*PATHS, **options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
-from algorithms.phsafe.schema import FRAMES, GEO, PUERTO_RICO, STATES, Codes, Digits, Whole
+from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
@@ -108,33 +107,26 @@ def test_domains_are_told_in_words():
     assert str(FRAMES["geo"]["TABBLK"]) == "digits"
 
 
-@pytest.mark.parametrize(("column", "value"), [("QAGE", -1), ("CENHISP", 2**62), ("RTYPE", 4)])
-def test_whole_numbers_outside_their_domain_are_counted(database, column, value):
+def test_numbers_outside_their_domain_are_counted(database):
     persons, units, geo = Golden().frames()
-    numbers = np.array(persons[column].astype(np.int64))
-    numbers[:3] = value
-    with pytest.raises(InvalidHouseholds) as error:
-        tabulate({**persons.to_dict(), column: numbers}, units, geo, "PH2", engine=database)
-    rule = f"{column} must be {FRAMES['persons'][column]}"
-    assert error.value.findings == (Finding("persons", rule, 3, repr(str(value)), min(persons["MAFID"][:3])),)
+    races = persons["CENRACE"].astype(np.int64)  # of text: their zeros are lost
+    ages = np.where(np.arange(len(persons)) < 3, -1, persons["QAGE"].astype(np.int64))
+    for column, values, wrong, value in (("QAGE", ages, ages < 0, "-1"), ("CENRACE", races, races < 10, "1")):
+        with pytest.raises(InvalidHouseholds) as error:
+            tabulate({**persons.to_dict(), column: values}, units, geo, "PH2", engine=database)
+        rule = f"{column} must be {FRAMES['persons'][column]}"
+        home = min(persons["MAFID"][values == int(value)])
+        assert error.value.findings == (Finding("persons", rule, int(wrong.sum()), repr(value), home),)
 
 
-def test_races_that_lost_their_zeros_are_counted(database):
+def test_a_column_of_another_type_is_refused(database):
     persons, units, geo = Golden().frames()
-    races = persons["CENRACE"].astype(np.int64)
-    with pytest.raises(InvalidHouseholds) as error:
-        tabulate({**persons.to_dict(), "CENRACE": races}, units, geo, "PH2", engine=database)
-    rule = "CENRACE must be 01 to 63 (63 codes)"
-    assert error.value.findings == (
-        Finding("persons", rule, int((races < 10).sum()), "'1'", min(persons["MAFID"][races == 1])),
-    )
-
-
-@pytest.mark.parametrize("kind", [bool, "datetime64[s]"])
-def test_a_column_of_another_type_is_refused(database, kind):
-    persons, units, geo = Golden().frames()
-    with pytest.raises(ValueError, match=r"^persons\.QAGE must hold whole numbers, got [A-Z_]+$"):
-        tabulate({**persons.to_dict(), "QAGE": persons["QAGE"].astype(int).astype(kind)}, units, geo, engine=database)
+    for column, kind, words in (
+        ("QAGE", bool, "QAGE must hold whole numbers, got [A-Z_]+"),
+        ("CENRACE", float, "CENRACE must hold text, got real numbers"),
+    ):
+        with pytest.raises(ValueError, match=rf"^persons\.{words}$"):
+            tabulate({**persons.to_dict(), column: persons[column].astype(kind)}, units, geo, engine=database)
 
 
 def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database):
@@ -146,111 +138,82 @@ def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database):
     told = r"^persons: QAGE must be a whole number of 0 to 115; 3 rows broke it, such as '17.5' in MAFID [0-9]+$"
     with pytest.raises(InvalidHouseholds, match=told):
         tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, engine=database)
-    races = persons["CENRACE"].astype(float)
-    with pytest.raises(ValueError, match=r"^persons\.CENRACE must hold text, got real numbers$"):
-        tabulate({**persons.to_dict(), "CENRACE": races}, units, geo, engine=database)
 
 
-def test_a_column_given_twice_is_refused(database):
+def test_a_column_given_twice_or_misspelt_is_refused(database):
     persons, units, geo = Golden().frames()
-    twice = {**persons.to_dict(), "qage": persons["QAGE"]}
     with pytest.raises(ValueError, match=r"^persons must have one column QAGE, got qage_1 besides$"):
-        tabulate(twice, units, geo, engine=database)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(persons.to_dict())
-    frame = pandas.concat([frame, frame[["QAGE"]]], axis=1)
-    with pytest.raises(ValueError, match=r"^persons must have one column QAGE, got QAGE_1 besides$"):
-        tabulate(frame, units, geo, engine=database)
+        tabulate({**persons.to_dict(), "qage": persons["QAGE"]}, units, geo, engine=database)
+    misspelt = {name + "S" * (name == "HHT2"): values for name, values in units.to_dict().items()}
+    with pytest.raises(ValueError, match=r"^units must have the columns .*; HHT2 missing, got \["):
+        tabulate(persons, misspelt, geo, engine=database)
 
 
-@pytest.mark.parametrize(("frame", "column"), [("persons", "QAGE"), ("units", "HHT2"), ("geo", "TABBLKST")])
-def test_a_column_that_is_misspelt_is_named(database, frame, column):
+def test_a_finding_is_one_short_line_with_an_example_and_its_home(database):
     golden = Golden()
-    given = getattr(golden, frame)
-    given[column + "S"] = given.pop(column)
-    with pytest.raises(ValueError, match=rf"^{frame} must have the columns .*; {column} missing, got \["):
-        tabulate(*golden.frames(), engine=database)
-
-
-def test_names_of_columns_are_no_sql_and_others_do_not_matter(database):
-    golden = Golden()
-    for frame in (golden.persons, golden.units, golden.geo):
-        frame['x"); drop table persons; --'] = frame["'; select 1"] = ["1"] * len(frame["MAFID"])
-    assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 32
-
-
-def test_every_frame_is_looked_at_before_any_is_refused(database):
-    golden = Golden()
-    golden.persons["QAGE"][:2] = ["x", "y"]
-    golden.units["TEN"][0] = "9"
-    golden.geo["TABBLKST"][0] = "72x"
-    told = found(database, golden)
-    assert [(frame, rows) for (frame, _), rows in told.items()] == [("persons", 2), ("units", 1), ("geo", 1)]
-
-
-def test_a_finding_is_one_line_however_long_the_value(database):
-    golden = Golden()
-    golden.persons["RELSHIP"][7] = "many\nlines " * 10_000
+    home = golden.unit(**COUPLE)
+    golden.persons["RELSHIP"][golden.member(home, "21")] = "20"
     with pytest.raises(InvalidHouseholds) as error:
         tabulate(*golden.frames(), engine=database)
-    (line,) = str(error.value).splitlines()
-    assert line.startswith("persons: RELSHIP must be 20 to 38 (19 codes); 1 row broke it, such as 'many")
-    assert len(line) < 150
+    (finding,) = error.value.findings
+    assert (finding.example, finding.home) == ("2 householders", golden.units["MAFID"][home])
+    for value, shown in ((None, "a missing value"), ("many\nlines " * 10_000, "'many")):
+        golden.persons["RELSHIP"][7] = value
+        told = (
+            rf"^persons: RELSHIP must be 20 to 38 \(19 codes\); 1 row broke it, such as {shown}[^\n]{{,60}} in MAFID "
+        )
+        with pytest.raises(InvalidHouseholds, match=f"{told}{golden.persons['MAFID'][7]}$"):
+            tabulate(*golden.frames(), engine=database)
 
 
 # Keys and consistency
 
 
-def no_unit_and_place(golden):
-    home = golden.unit(FINAL_POP="4")
-    golden.remove(golden.geo, [golden.place(home)])
-    golden.remove(golden.units, [home])
+def related(golden, relationship, who="20", **home):
+    """Give a member of a household another relationship."""
+    golden.persons["RELSHIP"][golden.member(golden.unit(**home), who)] = relationship
 
 
-def tenures(golden):
-    for population in ("1", "2", "3"):
-        golden.units["TEN"][golden.unit(FINAL_POP=population, RTYPE="2")] = "0"
-    golden.units["TEN"][golden.unit(FINAL_POP="0", RTYPE="2")] = "4"
-    golden.units["TEN"][golden.unit(RTYPE="4")] = "1"
+def in_quarters(golden, frame, column, home, quarters):
+    """Give a household of 4, and group quarters, another value: their last member or their place."""
+    for unit, value in ((golden.unit(FINAL_POP="4", RTYPE="2"), home), (golden.unit(RTYPE="4"), quarters)):
+        place = golden.members(unit)[-1] if frame is golden.persons else golden.place(unit)
+        frame[column][place] = value
 
 
-def nobody_at_home(golden):
-    golden.remove(golden.persons, golden.members(golden.unit(FINAL_POP="1", RTYPE="2")))
+def leave(golden, *relationships, **home):
+    """Let members of a household leave, all of them where none is named."""
+    place = golden.unit(**home)
+    leaving = [golden.member(place, code) for code in relationships] or golden.members(place)
+    golden.remove(golden.persons, leaving)
 
 
-def without_spouse(golden):
-    home = golden.unit(HHT2="02", FINAL_POP="2", CPLT="1")
-    golden.remove(golden.persons, [golden.member(home, "21")])
+def vanish(golden, **home):
+    place = golden.unit(**home)
+    golden.remove(golden.geo, [golden.place(place)])
+    golden.remove(golden.units, [place])
 
 
-def related(relationship, *homes, who="20"):
-    """A damage: a member of each of these households gets another relationship."""
-
-    def damage(golden):
-        for home in homes:
-            golden.persons["RELSHIP"][golden.member(golden.unit(**home), who)] = relationship
-
-    return damage
+def change(golden, column, *changes):
+    """Give units of some values others: the first that has them and was not changed yet."""
+    for where, value in changes:
+        golden.units[column][golden.unit(**where)] = value
 
 
-def in_other_quarters(column, home, quarters):
-    """A damage: the first person of a household of 4 and of group quarters get another value."""
-
-    def damage(golden):
-        frame = getattr(golden, "geo" if column == "PLACE" else "persons")
-        for unit, value in ((golden.unit(FINAL_POP="4", RTYPE="2"), home), (golden.unit(RTYPE="4"), quarters)):
-            if column == "PLACE":
-                frame["RTYPE"][golden.place(unit)] = value
-            else:
-                frame[column][golden.members(unit)[-1 if column == "RELSHIP" else 0]] = value
-
-    return damage
-
-
-def of_members(*names):
-    return {("units", f"{name} must be that of the members"): 1 for name in names}
-
-
+DERIVED = {  # by column of units, a value and another that contradicts the members
+    "FINAL_POP": [({"FINAL_POP": "5"}, "6"), ({"FINAL_POP": "0"}, "1")],
+    "NPF": [({"FINAL_POP": "1"}, "2"), ({"HHT": "1"}, "97")],
+    "HHSPAN": [({"HHSPAN": "1"}, "2"), ({"HHSPAN": "0"}, "1")],
+    "HHRACE": [({"HHRACE": "01"}, "02"), ({"HHRACE": "00"}, "01")],
+    "HHT": [({"HHT": "1"}, "2"), ({"HHT": "4"}, "5"), ({"HHT": "4"}, "6"), ({"HHT": "0"}, "1")],
+    "HHT2": [({"HHT2": "01"}, "02"), ({"HHT2": "05"}, "06"), ({"HHT2": "00"}, "12")],
+    "CPLT": [({"CPLT": "1"}, "2"), ({"CPLT": "5"}, "1"), ({"CPLT": "0"}, "5")],
+}
+MEMBERS = {name: ("units", f"{name} must be that of the members") for name in DERIVED}
+ALL_OF_COUPLE = {MEMBERS[name]: 1 for name in ("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")}
+ALL_OF_ONE = {rule: 1 for name, rule in MEMBERS.items() if name != "NPF"}  # which was 0
+LIVED = [({"FINAL_POP": number, "RTYPE": "2"}, "0") for number in "123"]
+EMPTY = [({"FINAL_POP": "0", "RTYPE": "2"}, "4"), ({"RTYPE": "4"}, "1")]
 COUPLE = {"HHT": "1", "HHT2": "02", "FINAL_POP": "2", "CPLT": "1"}
 DAMAGES = {
     "a unit twice": (lambda g: g.repeat(g.units, 4), {("units", TWICE): 2}),
@@ -261,16 +224,28 @@ DAMAGES = {
     ),
     "units without a place": (lambda g: g.remove(g.geo, [3, 5]), {("units", PLACE): 2}),
     "a place without a unit": (lambda g: g.remove(g.units, [g.unit(FINAL_POP="0")]), {("geo", UNIT): 1}),
-    "persons without unit and place": (no_unit_and_place, {("persons", UNIT): 4}),
-    "no unit at all": (lambda g: g.remove(g.units, range(278)), {("persons", UNIT): 1210, ("geo", UNIT): 278}),
-    "two householders": (related("20", COUPLE, who="21"), {("units", ONE): 1}),
-    "no householder": (related("34", {"FINAL_POP": "3"}, {"FINAL_POP": "6"}), {("units", ONE): 2}),
-    "tenures": (tenures, {("units", TENURE): 3, ("units", NO_TENURE): 2}),
+    "persons without unit and place": (lambda g: vanish(g, FINAL_POP="4"), {("persons", UNIT): 4}),
+    "two householders": (lambda g: related(g, "20", "21", **COUPLE), {("units", ONE): 1}),
+    "no householder": (lambda g: [related(g, "34", FINAL_POP=n) for n in "36"], {("units", ONE): 2}),
+    "tenures": (lambda g: change(g, "TEN", *LIVED, *EMPTY), {("units", TENURE): 3, ("units", NO_TENURE): 2}),
     # Sex is not in the production layout: HHT2 tells it, and HHT must agree.
-    "another sex": (lambda g: g.units["HHT2"].__setitem__(g.unit(HHT2="09"), "05"), of_members("HHT")),
-    "a spouse who is missing": (without_spouse, of_members("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")),
-    "types of persons": (in_other_quarters("RTYPE", "5", "3"), {("persons", HOUSED): 2, ("persons", QUARTERS): 2}),
-    "types of places": (in_other_quarters("PLACE", "4", "2"), {("geo", PLACED): 2}),
+    "another sex": (lambda g: change(g, "HHT2", ({"HHT2": "09"}, "05")), {MEMBERS["HHT"]: 1}),
+    "a spouse who is missing": (lambda g: leave(g, "21", **COUPLE), ALL_OF_COUPLE),
+    "two partners": (lambda g: related(g, "22", "25", HHT2="01"), {PARTNERED: 1, MEMBERS["NPF"]: 1}),
+    "nobody at home": (lambda g: leave(g, FINAL_POP="1", RTYPE="2"), {("units", NO_TENURE): 1, **ALL_OF_ONE}),
+    "types of persons": (
+        lambda g: in_quarters(g, g.persons, "RTYPE", "5", "3"),
+        {("persons", HOUSED): 2, ("persons", QUARTERS): 2},
+    ),
+    "relationships of others": (
+        lambda g: in_quarters(g, g.persons, "RELSHIP", "37", "34"),
+        {("persons", QUARTERS): 2, MEMBERS["NPF"]: 1},
+    ),
+    "types of places": (lambda g: in_quarters(g, g.geo, "RTYPE", "4", "2"), {("geo", PLACED): 2}),
+    "what members do not make": (
+        lambda g: [change(g, name, *changes) for name, changes in DERIVED.items()],
+        {MEMBERS[name]: len(changes) for name, changes in DERIVED.items()},
+    ),
 }
 
 
@@ -279,21 +254,6 @@ def test_what_contradicts_itself_is_counted(database, damage, wanted):
     golden = Golden()
     damage(golden)
     assert found(database, golden) == wanted
-
-
-@pytest.mark.parametrize(
-    ("damage", "rules"),
-    [  # among others, which follow from it
-        (related("22", {"HHT2": "01"}, who="25"), {PARTNERED: 1}),
-        (in_other_quarters("RELSHIP", "37", "34"), {("persons", QUARTERS): 2, ("persons", HOUSED): None}),
-        (nobody_at_home, {("units", NO_TENURE): 1, ("units", "HHT must be that of the members"): 1}),
-    ],
-)
-def test_what_follows_from_a_contradiction_is_counted_as_well(database, damage, rules):
-    golden = Golden()
-    damage(golden)
-    counts = found(database, golden)
-    assert {rule: counts.get(rule) for rule in rules} == rules
 
 
 def test_a_state_outside_the_filter(database):
@@ -315,38 +275,19 @@ def test_puerto_rico_among_states(database):
     assert len(tabulate(*golden.frames(), "PH2", engine=database)) == 16
 
 
-def test_puerto_rico_has_no_more_than_group_quarters_in_a_part(database):
-    """The other part has housing of other states."""
+def test_a_state_may_have_no_more_than_group_quarters_in_a_part(database):
+    """The other part has housing of other states: Puerto Rico is refused, another state is in no table."""
     golden = Golden()
-    odd = [unit for unit in golden.units["MAFID"] if int(unit) % 2]
-    quarters = {u for u, kind in zip(golden.geo["MAFID"], golden.geo["RTYPE"], strict=True) if kind in ("4", "5")}
+    odd = {unit for unit in golden.units["MAFID"] if int(unit) % 2}
+    housed = odd & {u for u, kind in zip(golden.geo["MAFID"], golden.geo["RTYPE"], strict=True) if kind == "2"}
     for frame in (golden.persons, golden.units, golden.geo):
-        golden.remove(frame, [i for i, unit in enumerate(frame["MAFID"]) if unit in {*odd} - quarters])
-    golden.geo["TABBLKST"][:] = ["72" if unit in odd else "21" for unit in golden.geo["MAFID"]]
-    assert golden.geo["TABBLKST"].count("72") == 2
-    with pytest.raises(ValueError, match=f"^geo: {ALONE}, and there is 21 besides$"):
-        tabulate(*golden.frames(), "PH2", engine=database, partitions=2)
-    golden.geo["TABBLKST"][:] = ["11" if state == "72" else state for state in golden.geo["TABBLKST"]]
+        golden.remove(frame, [i for i, unit in enumerate(frame["MAFID"]) if unit in housed])
+    for state in ("72", "11"):
+        golden.geo["TABBLKST"][:] = [state if unit in odd else "21" for unit in golden.geo["MAFID"]]
+        if state == "72":
+            with pytest.raises(ValueError, match=f"^geo: {ALONE}, and there is 21 besides$"):
+                tabulate(*golden.frames(), "PH2", engine=database, partitions=2)
     assert {*tabulate(*golden.frames(), "PH2", engine=database, partitions=2)["REGION_ID"]} == {"1", "21"}
-
-
-WRONG = [
-    *(("FINAL_POP", {"FINAL_POP": before}, after) for before, after in (("5", "6"), ("0", "1"))),
-    *(("NPF", where, after) for where, after in (({"FINAL_POP": "1"}, "2"), ({"HHT": "1"}, "97"))),
-    *(("HHSPAN", {"HHSPAN": before}, after) for before, after in (("1", "2"), ("0", "1"))),
-    *(("HHRACE", {"HHRACE": before}, after) for before, after in (("01", "02"), ("00", "01"))),
-    *(("HHT", {"HHT": before}, after) for before, after in (("1", "2"), ("4", "5"), ("4", "6"), ("0", "1"))),
-    *(("HHT2", {"HHT2": before}, after) for before, after in (("01", "02"), ("05", "06"), ("00", "12"))),
-    *(("CPLT", {"CPLT": before}, after) for before, after in (("1", "2"), ("5", "1"), ("0", "5"))),
-]
-
-
-def test_units_that_are_not_what_their_members_make_them(database):
-    golden = Golden()
-    for column, where, value in WRONG:
-        golden.units[column][golden.unit(**where)] = value
-    wrong = Counter(column for column, _, _ in WRONG)
-    assert found(database, golden) == {("units", f"{name} must be that of the members"): n for name, n in wrong.items()}
 
 
 def test_production_does_not_check_consistency(database):
@@ -371,28 +312,6 @@ def test_parts_add_up_what_they_find(database):
     assert found(database, golden, partitions=2) == whole
 
 
-def test_an_example_is_in_the_words_of_the_files(database):
-    """A householder too many, and a value that is missing, each with the unit it is in."""
-    golden = Golden()
-    home = golden.unit(**COUPLE)
-    golden.persons["RELSHIP"][golden.member(home, "21")] = "20"
-    with pytest.raises(InvalidHouseholds) as error:
-        tabulate(*golden.frames(), engine=database)
-    (finding,) = error.value.findings
-    assert (finding.example, finding.home) == ("2 householders", golden.units["MAFID"][home])
-    golden.persons["QAGE"][7] = None
-    with pytest.raises(InvalidHouseholds, match=f"such as a missing value in MAFID {golden.persons['MAFID'][7]}$"):
-        tabulate(*golden.frames(), engine=database)
-
-
-@pytest.mark.parametrize("column", [name for name, domain in GEO.items() if domain == Digits()])
-def test_columns_of_places_that_no_table_reads_may_be_missing(database, column):
-    golden = Golden()
-    whole = list(tabulate(*golden.frames(), "PH2", engine=database).rows())
-    del golden.geo[column]
-    assert list(tabulate(*golden.frames(), "PH2", engine=database).rows()) == whole
-
-
 def test_a_report_adds_up_rows_and_keeps_the_least_example():
     check_report([])
     with pytest.raises(InvalidHouseholds) as error:
@@ -405,7 +324,7 @@ DAMAGE = st.tuples(st.sampled_from(tuple(FRAMES)), st.integers(0, 10), st.intege
 
 
 @given(st.lists(DAMAGE, min_size=1, max_size=6), st.sampled_from(["full", "production", "none"]), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=15)  # each counts all households
 def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, validation, truncate):
     golden = Golden()
     for frame, column, row, value in damages:
