@@ -47,19 +47,13 @@ def command(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="confi
 
 
 def test_a_release_from_files(phsafe):
-    code, out, err = phsafe(*command())
-    assert (code, beside_reading(err)) == (DONE, [])
-    assert "976 rows in 11 tables, with noise from seed 1: a simulation, not to be published, w" in out
-    assert out.startswith("rho ")
+    assert phsafe(*command())[0] == DONE
     tables = [Path("out", name, f"{name}.csv").read_text().splitlines() for name in PUBLISHED]
     released = [int(row["COUNT"]) for table in tables for row in csv.DictReader(table, delimiter="|")]
     assert sum(released) == sum(row[-1] for row in rows("truncated"))
     assert phsafe(*command("--partitions", "2", "--memory", "1GB", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))  # options that change no count
-
-
-def test_the_bundled_households(phsafe):
-    code, out, err = phsafe("phsafe", "--bundled", "--out", "out", "--seed", "1")
+    code, out, err = phsafe("phsafe", "--bundled", "--out", "bundled", "--seed", "1")
     assert (code, beside_reading(err)) == (DONE, [])
     assert "1,708 rows in 11 tables" in out
 
@@ -67,41 +61,36 @@ def test_the_bundled_households(phsafe):
 def test_types_are_derived_on_request(phsafe):
     homes = synthetic_households(60, rng=3, states=2, sex=True)
     write_csv(homes, "full")
-    few = Frame({name: homes.units[name] for name in ("RTYPE", "MAFID", "TEN")})
-    few.to_csv("few.csv")
+    Frame({name: homes.units[name] for name in ("RTYPE", "MAFID", "TEN")}).to_csv("few.csv")
     files = {"persons": "full/persons.csv", "geo": "full/geo.csv", "config": "us"}
     assert phsafe(*command(**files, units="full/units.csv"))[0] == DONE
     assert phsafe(*command("--derive", **files, units="few.csv", out="other"))[0] == DONE
     assert contents(Path("out")) == contents(Path("other"))
-    message = phsafe(*command(**files, units="few.csv", out="third"))[2]
+    message = refused_by(phsafe, *command(**files, units="few.csv", out="third"))[-1]
     assert "; FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT missing, got ['RTYPE', 'MAFID', 'TEN']: " in message
-    assert message.endswith(": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours\n")
-    assert "; QSEX missing, got " in phsafe(*command("--derive", out="third"))[2]
-    assert not Path("third").exists()
+    assert message.endswith(": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours")
+    assert "; QSEX missing, got " in refused_by(phsafe, *command("--derive", out="third"))[-1]
 
 
 def test_columns_that_are_not_released_are_named_once(phsafe):
     """A file may be units and places: what either reads is used."""
     homes = synthetic_households(60, rng=3, states=2, sex=True)
-    Frame({**homes.persons.to_dict(), "income": homes.persons["QAGE"], "citi\tzen": homes.persons["QAGE"]}).to_csv(
-        "p.csv"
-    )
+    ages = homes.persons["QAGE"]
+    Frame({**homes.persons.to_dict(), "income": ages, "citi\tzen": ages}).to_csv("p.csv")
     state = dict(zip(homes.geo["MAFID"], homes.geo["TABBLKST"], strict=True))
     places = {name: [state[number] if name == "TABBLKST" else "2" for number in homes.units["MAFID"]] for name in GEO}
-    Frame({**places, **homes.units.to_dict(), "income": homes.units["MAFID"], "value": homes.units["MAFID"]}).to_csv(
-        "u.csv"
-    )
+    more = dict.fromkeys(("income", "value"), homes.units["MAFID"])
+    Frame({**places, **homes.units.to_dict(), **more}).to_csv("u.csv")
     given = {"persons": "p.csv", "units": "u.csv", "geo": "u.csv", "config": "us"}
-    told = "not released: QSEX, income, citi zen, value\n"
-    code, _, err = phsafe(*command(**given))
-    assert (code, beside_reading(err)) == (DONE, [told.strip()])
-    told = "not released: income, citi zen, FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT, value\n"
-    code, _, err = phsafe(*command("--derive", "--partitions", "2", **given, out="other"))
-    assert (code, beside_reading(err)) == (DONE, [told.strip()])
     Path("recode.json").write_text('{"persons": {"QAGE": {"from": "income"}, "QSEX": {"from": "CITI\\tzen"}}}')
-    told = "not released: QAGE, QSEX, citi zen, income, value\n"
-    code, _, err = phsafe(*command("--recode", "recode.json", **given, out="third"))
-    assert (code, beside_reading(err)) == (DONE, [told.strip()])
+    derived = "income, citi zen, FINAL_POP, NPF, HHSPAN, HHRACE, HHT, HHT2, CPLT, value"
+    for options, names in (
+        ((), "QSEX, income, citi zen, value"),
+        (("--derive", "--partitions", "2"), derived),
+        (("--recode", "recode.json"), "QAGE, QSEX, citi zen, income, value"),
+    ):
+        code, _, err = phsafe(*command(*options, **given, out=f"out{len(names)}"))
+        assert (code, beside_reading(err)) == (DONE, [f"not released: {names}"])
     assert "persons.QAGE read from income\n" in err
 
 
@@ -112,13 +101,12 @@ def test_a_column_that_places_read_is_not_named_in_another_file(phsafe):
     Frame({**homes.persons.to_dict(), "region": homes.persons["RTYPE"]}).to_csv("p.csv")
     Frame({"RTYPE": homes.geo["RTYPE"], "MAFID": homes.geo["MAFID"], "region": homes.geo["TABBLKST"]}).to_csv("g.csv")
     Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "region"}}}')
-    files = {"units": "full/units.csv", "config": "us"}
-    told = "not released: QSEX\n"
-    code, _, err = phsafe(*command("--recode", "recode.json", persons="p.csv", geo="g.csv", **files))
-    assert (code, beside_reading(err)) == (DONE, [told.strip()])
-    code, _, err = phsafe(*command(persons="full/persons.csv", geo="full/geo.csv", **files, out="other"))
-    assert (code, beside_reading(err)) == (DONE, [told.strip()])
-    assert record().pop("reading") == {"geo": {"TABBLKST": {"from": "region"}}}
+    made = ("--recode", "recode.json"), {"persons": "p.csv", "geo": "g.csv", "out": "out"}
+    usual = (), {"persons": "full/persons.csv", "geo": "full/geo.csv", "out": "other"}
+    for options, files in (made, usual):
+        code, _, err = phsafe(*command(*options, **files, units="full/units.csv", config="us"))
+        assert (code, beside_reading(err)) == (DONE, ["not released: QSEX"])
+    assert record()["reading"] == {"geo": {"TABBLKST": {"from": "region"}}}
     assert all_but_reading("out") == all_but_reading("other")
 
 
@@ -158,20 +146,19 @@ def write_ordinary(homes):
 
 
 def test_ordinary_columns_give_the_tables_of_the_layout(phsafe):
-    homes = synthetic_households(300, rng=3, states=2, sex=True)
+    homes = synthetic_households(150, rng=3, states=2, sex=True)
     write_csv(homes, "full")
     write_ordinary(homes)
     assert {"5", "3"} == set(homes.persons["RTYPE"])
     full = {name: f"full/{name}.csv" for name in FRAMES}
     assert phsafe(*command("--derive", **full, config="us"))[0] == DONE
-    for options, out in ((("--partitions", "3"), "other"), ((), "again")):
-        assert phsafe(*command("--derive", "--recode", "recode.json", *options, config="us", out=out))[0] == DONE
-        assert all_but_reading("out") == all_but_reading(out)
+    assert phsafe(*command(*OWN, "--partitions", "3", config="us", out="other"))[0] == DONE
+    assert all_but_reading("out") == all_but_reading("other")
     own = systems()["phsafe"].on("persons.csv", units="units.csv", geo="geo.csv", derive=True, recode="recode.json")
     usual = systems()["phsafe"].on(full["persons"], units=full["units"], geo=full["geo"])
-    assert {name: table.tolist() for name, table in own.pair("DER").x.counts.items()} == {
-        name: table.tolist() for name, table in usual.pair("DER").x.counts.items()
-    }
+    counts, expected = (system.pair("DER").x.counts for system in (own, usual))
+    assert counts.keys() == expected.keys()
+    assert all((table == expected[query]).all() for query, table in counts.items())
 
 
 OWN = ("--derive", "--recode", "recode.json")
@@ -179,12 +166,7 @@ OPPOSITE = "RELSHIP (related) says opposite-sex spouse, QSEX (sex) says the same
 AGE = "persons: QAGE (age) must be a whole number of 0 to 115; 1 row broke it, such as"
 BROKEN = [  # file, column and value of the first row, and what is said
     ("persons", "age", "34.5", f"{AGE} '34.5' in home HOME"),
-    ("persons", "age", "", f"{AGE} a missing value in home HOME"),
     ("persons", "home", "7", "persons: every MAFID (home) must be that of a unit; 1 row broke it, such as home 7"),
-    (
-        *("persons", "related", RELATED["34"]),
-        "units: an occupied unit must have one householder; 1 row broke it, such as 0 householders in home HOME",
-    ),
     (
         *("units", "tenure", ""),
         "units: TEN (tenure) must be 1 to 4 where people live; 1 row broke it, such as '0' in home HOME",
@@ -204,52 +186,22 @@ def test_a_rule_is_told_in_one_line_with_the_columns_and_homes_of_the_file(phsaf
 
 def test_couples_that_contradict_themselves_are_counted_before_the_release(phsafe):
     """All spouses are said to be of the opposite sex: those who are not are counted here by hand."""
-    write_ordinary(synthetic_households(2_000, rng=3, states=2, sex=True))
+    write_ordinary(synthetic_households(1_000, rng=3, states=2, sex=True))
     code, _, err = phsafe(*command(*OWN, config="us"))
     assert (code, beside_reading(err)) == (DONE, [])
-    given = columns(Path("persons.csv"))
+    given, sexes = columns(Path("persons.csv")), dict[str, list[str]]()
     given["related"] = [RELATED["21"] if word == RELATED["23"] else word for word in given["related"]]
     Frame(given).to_csv(anew("persons.csv"))
-    sexes = dict[str, list[str]]()
     for home, word, sex in zip(given["home"], given["related"], given["sex"], strict=True):
         if word in (RELATED["20"], RELATED["21"]):
             sexes.setdefault(home, []).append(sex)
     wrong = [home for home, pair in sexes.items() if pair in (["male"] * 2, ["female"] * 2)]
     assert len(wrong) > 1
-    told = f"warning: {len(wrong)} households: {OPPOSITE}, such as home "
     code, _, err = phsafe(*command(*OWN, "--partitions", "2", config="us", out="other"))
     (warning,) = beside_reading(err)
-    assert (code, warning.startswith(told)) == (DONE, True)
-    assert warning.removeprefix(told) in wrong
-    files = ("--persons", "persons.csv", "--units", "units.csv", "--geo", "geo.csv")
-    assert plaudit("explore", "phsafe", *files, *OWN, "--html", "page.html") == DONE
-    assert Path("page.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ([1], "recode must be an object with persons, units, geo alone, got [1]"),
-        ({"homes": {}}, "with persons, units, geo alone, got ['persons', 'units', 'geo', 'homes']"),
-        ({"geo": {"QAGE": {"constant": 1}}}, "recode of geo must make columns among RTYPE, MAFID, TABBLKST, "),
-        (
-            {"units": {"TEN": {"from": "tenures"}}},
-            "recode of units, TEN: must be from one of the columns of units.csv: ",
-        ),
-        (
-            {"persons": RECODE["persons"] | {"QSEX": {"from": "sex", "values": {"male": 1}}}},
-            "persons: sex must have a code for QSEX; 1",
-        ),
-        (
-            {"persons": RECODE["persons"] | {"MAFID": {"from": "sex", "add": 1}}},
-            "sex must be a whole number, for MAFID; ",
-        ),
-    ],
-)
-def test_a_recode_that_does_not_fit_is_refused(phsafe, changes, message):
-    write_ordinary(synthetic_households(300, rng=3, states=2, sex=True))
-    Path("recode.json").write_text(json.dumps(RECODE | changes if isinstance(changes, dict) else changes))
-    assert message in refused_by(phsafe, *command("--derive", "--recode", "recode.json", config="us"))[-1]
+    told, _, home = warning.partition(", such as home ")
+    assert (code, told) == (DONE, f"warning: {len(wrong)} households: {OPPOSITE}")
+    assert home in wrong
 
 
 @pytest.mark.parametrize(
@@ -258,17 +210,17 @@ def test_a_recode_that_does_not_fit_is_refused(phsafe, changes, message):
         (command(persons=None), "--persons, --units and --geo are needed, or --bundled"),
         (command("--bundled"), "--bundled goes without --persons, --units, --geo, --recode and --derive"),
         (("phsafe", "--bundled", "--derive", "--out", "out"), "--bundled goes without"),
-        (command("--engine", "polars"), "engine must be duckdb or spark, got 'polars'"),
         (command("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
         (command("--engine", "spark", "--recode", "recode.json"), "--recode is for duckdb, got the engine spark"),
-        (command("--recode", "nowhere.json"), "recode must be a file that can be read, got nowhere.json"),
-        (command("--recode", "persons.csv"), "recode must be a .json file, got persons.csv"),
         (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
-        (command("--memory", "plenty"), "DuckDB cannot start: "),
-        (command("--partitions", "0"), "partitions must be a whole number from 1 to 1,000, got 0"),
+        (command("--recode", "list.json"), "recode must be an object with persons, units, geo alone, got [1]"),
+        (command("--recode", "homes.json"), "with persons, units, geo alone, got ['homes']"),
+        (command("--recode", "age.json"), "recode of geo must make columns among RTYPE, MAFID, TABBLKST, "),
     ],
 )
 def test_options_that_are_wrong(phsafe, arguments, message):
+    for name, content in (("list", [1]), ("homes", {"homes": {}}), ("age", {"geo": {"QAGE": {"constant": 1}}})):
+        Path(f"{name}.json").write_text(json.dumps(content))
     assert message in refused_by(phsafe, *arguments)[-1]
 
 
@@ -289,15 +241,3 @@ def test_settings_that_are_wrong_are_refused_before_they_are_saved(files, capsys
 
 
 # Households
-
-
-@pytest.mark.parametrize("broken", [{"QAGE": "116"}, {"QAGE": "116", "RELSHIP": "20\x00"}])
-def test_households_that_are_wrong(phsafe, broken):
-    given = columns(Path("persons.csv"))
-    for column, value in broken.items():
-        given[column][3:10] = [value] * 7
-    Frame(given).to_csv(anew("persons.csv"))
-    line = refused_by(phsafe, *command())[-1]
-    age, *related = line.split("; persons: ")
-    assert age.startswith("persons: QAGE must be a whole number of 0 to 115; 7 rows broke it, such as '116' in MAFID ")
-    assert [r"7 rows broke it, such as '20\x00' in MAFID" in text for text in related] == [True] * (len(broken) - 1)
