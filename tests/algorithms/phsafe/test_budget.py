@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from algorithms.noise import DiscreteGaussian
 from algorithms.phsafe.budget import Config, noise_law, noise_parameters, read_config
@@ -173,14 +171,13 @@ def test_zero_budgets_are_left_out():
 
 def test_file_of_the_bureau_is_read(tmp_path):
     values = changed("state_filter", value=["10", "11", "56"]) | {"privacy_budget": fill(1e9)}
-    path = tmp_path / "config.json"
+    path, marked = tmp_path / "config.json", tmp_path / "marked.json"
     path.write_text(json.dumps(values, indent=4))
-    marked = tmp_path / "marked.json"
     marked.write_text(json.dumps(values), encoding="utf-8-sig")  # with a byte order mark
     for source in (path, str(path), values, marked):
         config = read_config(source)
-        assert config.states == ("10", "11", "56")
-        assert config.total == 46e9
+        assert (config.states, config.total) == (("10", "11", "56"), 46e9)
+        assert config.to_dict() == values
     variances = noise_parameters(path)["VARIANCE"]
     assert min(variances) == 2e-9
     assert max(variances) == pytest.approx(2.42e-7, rel=1e-12)
@@ -195,60 +192,20 @@ def test_name_of_a_preset_is_no_path(tmp_path, monkeypatch):
 
 
 def test_config_is_read_only_and_can_be_copied():
-    with pytest.raises(FrozenInstanceError):
-        US.reader = "parquet"
-    with pytest.raises(TypeError):
-        US.privacy_budget["PH2"]["usa_*"] = 1.0
-    with pytest.raises(TypeError):
-        US.tau["PH2"] = 1
-    for twin in (copy.deepcopy(US), copy.copy(US), read_config(US)):
-        assert twin == US
-    assert replace(US, tau={**US.tau, "PH2": 9}) != US
-
-
-def test_config_keeps_its_own_copy():
     values = US.to_dict()
     config = read_config(values)
     values["privacy_budget"]["PH2"]["usa_*"] = -1
     values["state_filter"].clear()
-    assert config == US
-
-
-BUDGETS = st.floats(1e-6, 1e3) | st.sampled_from([0, 0.0, 1, 5])
-
-
-@st.composite
-def written(draw):
-    budgets = {table: {level: draw(BUDGETS) for level in query.levels} for table, query in QUERIES.items()}
-    states = draw(st.lists(st.sampled_from(STATES), min_size=1, unique=True) | st.just(["72"]))
-    if states == ["72"]:
-        budgets = {
-            table: {level: 0.0 if "usa" in level else budget for level, budget in levels.items()}
-            for table, levels in budgets.items()
-        }
-    budgets["PH7"]["state_*"] = draw(st.floats(1e-6, 1e3))
-    return {
-        "privacy_budget": budgets,
-        "tau": {table: draw(st.integers(1, 200)) for table in US.tau},
-        "state_filter": states,
-        "reader": "csv",
-        "privacy_defn": draw(st.sampled_from(["zcdp", "puredp"])),
-    }
-
-
-@given(written())
-def test_what_is_read_is_what_was_written(values):
-    config = read_config(values)
-    assert config.to_dict() == values
-    assert read_config(json.loads(json.dumps(config.to_dict()))) == config
-    positive = [budget for levels in values["privacy_budget"].values() for budget in levels.values() if budget]
-    assert len(noise_parameters(config)) == len(positive)
-    assert config.total == math.fsum(positive)
-    for table, tau in values["tau"].items():
-        assert config.stability(table) == 2 * tau + 2
-    for _, _, budget, stability, variance, _ in noise_parameters(config).rows():
-        if config.privacy_definition == "zcdp":
-            assert stability**2 / (2 * variance) == pytest.approx(budget, rel=1e-12)
+    assert config == US  # it keeps a copy of its own
+    with pytest.raises(FrozenInstanceError):
+        US.reader = "parquet"
+    for mapping in (US.privacy_budget["PH2"], US.tau):
+        with pytest.raises(TypeError):
+            mapping["usa_*"] = 1
+    for twin in (copy.deepcopy(US), copy.copy(US), read_config(US), Config(US.privacy_budget, US.tau, list(US.states))):
+        assert twin == US
+    numbers = Config(fill(np.float32(0.5)), dict.fromkeys(US.tau, np.int64(3)), US.states)
+    assert (numbers.total, numbers.stability("PH2")) == (23, 8)
 
 
 # Refused
@@ -259,45 +216,34 @@ NOT_NEGATIVE = r"of PH3 usa_\* must be 0 or more and finite, got"
 REFUSED = [  # where in the settings, what is there, and what is told
     (("extra",), 1, ValueError, "config must have the keys privacy_budget, tau, .* got unknown 'extra'"),
     (("privacy_budget",), [1], TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]$"),
+    (("privacy_budget",), fill(0), ValueError, "add up to a positive finite number, got 0"),
     (("privacy_budget", "PH9"), {}, ValueError, f"privacy_budget {UNKNOWN} 'PH9'"),
-    (("privacy_budget", "PH3"), 1.0, TypeError, "privacy_budget of PH3 must be an object .*, got 1.0"),
-    (("privacy_budget", "PH3", 5), 0, ValueError, "of PH3 must .* got unknown 5"),
+    (("privacy_budget", "PH3"), {"usa_*": 1.0}, ValueError, "of PH3 must have the keys .*, got no usa_A-G, usa_H,I, "),
     (PH3, -1, ValueError, f"{NOT_NEGATIVE} -1$"),
     (PH3, math.nan, ValueError, f"{NOT_NEGATIVE} nan$"),
     (PH3, 10**400, ValueError, rf"{NOT_NEGATIVE} 1000000000\d*\.\.\.0+$"),
     (PH3, True, TypeError, r"of PH3 usa_\* must be a number, got True$"),
     (PH3, 1e-300, ValueError, r"out of reach of the noise, got 1e-300$"),
     (PH3, 1e300, ValueError, r"out of reach of the noise, got 1e\+300$"),
-    (("privacy_budget",), fill(0), ValueError, "add up to a positive finite number, got 0"),
     (("tau", "PH5_denom"), 1, ValueError, f"tau {UNKNOWN} 'PH5_denom'"),
-    (("tau",), 10, TypeError, "tau must be an object with the keys PH1_num, .*, got 10"),
     (("tau", "PH4"), 0, ValueError, r"tau of PH4 must be at least 1, got 0$"),
-    (("tau", "PH4"), 10**6, ValueError, r"tau of PH4 must be at most 99999, got 1000000$"),
+    (("tau", "PH4"), 10**5, ValueError, r"tau of PH4 must be at most 99999, got 100000$"),
     (("tau", "PH4"), 10.0, TypeError, r"tau of PH4 must be an integer, got 10.0$"),
-    (("tau", "PH4"), True, TypeError, r"tau of PH4 must be an integer, got True$"),
     (("state_filter",), [], ValueError, r"distinct codes .* alone, got \[\]$"),
     (("state_filter",), ["01", "02", "01"], ValueError, r"distinct codes .* alone, got \['01'\]$"),
     (("state_filter",), ["01", "72"], ValueError, r"distinct codes .* alone, got \['72'\]$"),
-    (("state_filter",), ["00", "57", "1", "USA"], ValueError, r"distinct codes .*, got \['00', '57', '1', 'USA'\]$"),
     (("state_filter",), "72", ValueError, "state_filter must be a list of .*, got '72'$"),
-    (("state_filter",), [72], ValueError, r"state_filter must be a list of .*, got \[72\]$"),
     (("state_filter",), ["72"], ValueError, r"PH1_num usa_\* must be 0 where state_filter is Puerto Rico"),
     (("reader",), "cef", ValueError, "reader must be \"csv\": there is no other here, got 'cef'"),
-    (("privacy_defn",), "rho", ValueError, 'privacy_defn must be "zcdp" or "puredp", got \'rho\''),
     (("privacy_defn",), "z\n" * 1000, ValueError, r"privacy_defn must be .*, got 'z\\nz\\n.*\.\.\..*'$"),
 ]
-OTHERS = [
+REFUSED = [(changed(*path, value=value), kind, words) for path, value, kind, words in REFUSED]
+REFUSED += [
     ({**US.to_dict(), "a": 1, "b": 2}, ValueError, "got unknown 'a', 'b'"),
     ({}, ValueError, "got no privacy_budget, tau, state_filter, reader, privacy_defn"),
-    ({k: v for k, v in US.to_dict().items() if k != "tau"}, ValueError, "config must have the keys .*, got no tau"),
     ({**US.to_dict(), "privacy_defn": "puredp", "privacy_budget": fill(1e308)}, ValueError, "finite number, got inf"),
-    (
-        changed("privacy_budget", "PH1_denom", "usa_H,I", value=0.1, preset="pr"),
-        ValueError,
-        "of PH1_denom usa_H,I must be 0 where state_filter is Puerto Rico alone, got 0.1",
-    ),
+    (7, TypeError, "config must be a path, the name of a preset, a mapping or a Config, got 7"),
 ]
-REFUSED = [*((changed(*path, value=value), kind, words) for path, value, kind, words in REFUSED), *OTHERS]
 
 
 @pytest.mark.parametrize(("values", "kind", "words"), REFUSED)
@@ -311,53 +257,26 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[]", r"config must be an object with the keys privacy_budget, .*, got \[\]$"),
-        (json.dumps(changed("privacy_budget", "PH3", "usa_*", value=math.nan)), r"of PH3 usa_\* must be .*, got nan"),
-        (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "of PH3 state_A-G must be .*, got inf"),
-        (json.dumps(changed("tau", "PH2", value=True)), "tau of PH2 must be an integer, got True"),
+        ("[]", r"{path}: config must be an object with the keys privacy_budget, .*, got \[\]$"),
+        (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "{path}: .*of PH3 state_A-G must be .*, got inf"),
+        ("", r"config \(us, pr or a file\) must be JSON, got {path}: "),
+        ('{"tau": 1, "reader": "csv", "tau": 2}', r"config \(us, pr or a file\) must be JSON, got {path}: "),
     ],
 )
 def test_bad_files_are_one_line_with_their_name(tmp_path, text, words):
     path = tmp_path / "config.json"
     path.write_text(text)
-    with pytest.raises((TypeError, ValueError), match=f"^{path}: .*{words}") as caught:
+    with pytest.raises((TypeError, ValueError), match=f"^{words.replace('{path}', str(path))}") as caught:
         read_config(path)
     assert str(caught.value).count("\n") == 0
 
 
-@pytest.mark.parametrize("text", ["", '{"tau": 1, "reader": "csv", "tau": 2}'])
-def test_what_is_no_json_is_refused(tmp_path, text):
-    (tmp_path / "config.json").write_text(text)
-    with pytest.raises(ValueError, match=r"^config \(us, pr or a file\) must be JSON, got .*config\.json: "):
-        read_config(tmp_path / "config.json")
-
-
-def test_direct_construction_is_checked_as_well():
-    with pytest.raises(ValueError, match="must be 0 or more and finite, got -1"):
-        Config({**US.privacy_budget, "PH2": {"usa_*": -1, "state_*": 1}}, US.tau, US.states)
-    with pytest.raises(ValueError, match="tau of PH2 must be at least 1, got 0"):
-        replace(US, tau={**US.tau, "PH2": 0})
-    assert Config(US.privacy_budget, US.tau, US.states) == US
-    assert Config(fill(np.float32(0.5)), {name: np.int64(3) for name in US.tau}, list(US.states)).total == 23
-
-
-@pytest.mark.parametrize(
-    ("act", "kind", "words"),
-    [
-        (
-            lambda: read_config(7),
-            TypeError,
-            "config must be a path, the name of a preset, a mapping or a Config, got 7",
-        ),
-        (lambda: US.stability("PH5_num"), ValueError, "table must be one of PH1_num, .*, got 'PH5_num'"),
-        (lambda: noise_law(US, "PH9", "usa_*"), ValueError, "table must be one of PH1_num, .*, got 'PH9'"),
-        (lambda: US.budget("PH2", "usa_A-G"), ValueError, r"of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"),
-        *(
-            (lambda d=d: Ledger(US, delta=d), ValueError, f"between 0 and 1, got {d}")
-            for d in (0, 1, -1e-10, math.nan, 2)
-        ),
-    ],
-)
-def test_other_bad_arguments_are_refused(act, kind, words):
-    with pytest.raises(kind, match=words):
-        act()
+def test_other_bad_arguments_are_refused():
+    for act, words in (
+        (lambda: US.stability("PH5_num"), "table must be one of PH1_num, .*, got 'PH5_num'"),
+        (lambda: noise_law(US, "PH9", "usa_*"), "table must be one of PH1_num, .*, got 'PH9'"),
+        (lambda: US.budget("PH2", "usa_A-G"), r"of PH2 must be one of usa_\*, state_\*, got 'usa_A-G'"),
+        (lambda: Ledger(US, delta=0), "between 0 and 1, got 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            act()

@@ -33,11 +33,8 @@ TARGETS = {
     for table in dict.fromkeys(row["table"] for row in PRINTED)
 }
 
-MARGINS = st.integers(1, 10**6)
 STABILITIES = st.integers(1, 400)
-ZS = st.floats(0.5, 4)
 LAWS = st.builds(DiscreteGaussian, st.floats(0.05, 1e5)) | st.builds(TwoTailedGeometric, st.floats(1e-4, 20))
-CONFIDENCES = st.floats(0.01, 0.9999)
 
 
 # Known truth
@@ -48,16 +45,13 @@ def test_whole_part_of_164_sigma_never_covers_ninety_percent_of_large_noise(sigm
     assert coverage(DiscreteGaussian(sigma), math.floor(1.64 * sigma)) < 0.9
 
 
-SCALES = st.floats(0.05, 1e4)
-
-
-@given(SCALES, st.integers(1, 10**5))
+@given(st.floats(0.05, 1e4), st.integers(1, 10**5))
 def test_proposition_1_discrete_tails_lie_below_continuous_ones_one_step_nearer(sigma, m):
     discrete, continuous = DiscreteGaussian(sigma).sf(m - 1), ndtr((1 - m) / sigma)  # P[X >= m] of each
     assert discrete <= continuous * (1 + 1e-9)
 
 
-@given(SCALES, st.floats(1, 1e5))
+@given(st.floats(0.05, 1e4), st.floats(1, 1e5))
 def test_corollary_1_discrete_tails_lie_below_continuous_ones_at_the_whole_part(sigma, x):
     assert DiscreteGaussian(sigma).sf(x) <= ndtr(-math.floor(x) / sigma) * (1 + 1e-9)
 
@@ -83,12 +77,12 @@ def test_exact_margin_by_summing_the_law(law, confidence):
 # Properties
 
 
-@given(MARGINS, STABILITIES, ZS)
+@given(st.integers(1, 10**6), STABILITIES, st.floats(0.5, 4))
 def test_margin_and_budget_are_inverse(margin, stability, z):
     assert margin_of_error(rho_for(margin, stability, z=z), stability, z) == margin
 
 
-@given(LAWS, CONFIDENCES)
+@given(LAWS, st.floats(0.01, 0.9999))
 def test_exact_margin_is_the_least_that_covers(law, confidence):
     margin = exact_margin_of_error(law, confidence)
     assert coverage(law, margin) >= confidence - 1e-15
@@ -113,11 +107,12 @@ def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, conf
     assert exact(budget * (1 - 1e-6)) == margin + 1
 
 
-@pytest.mark.parametrize(("margin", "rel"), [(10**9 - 1, 1e-9), (10**13, 1e-9)])
-def test_of_wide_margins_the_budget_is_that_of_continuous_noise(margin, rel):
+def test_of_wide_margins_the_budget_is_that_of_continuous_noise():
     """Exponential tails are a tenth at log(10) scales, normal ones at 1.6449 sigma."""
-    assert exact_budget_for(margin, 1, privacy_definition="puredp") == pytest.approx(math.log(10) / margin, rel)
-    assert exact_budget_for(margin, 1) == pytest.approx((1.6448536269514722 / margin) ** 2 / 2, 3 * rel)
+    for margin in (10**9 - 1, 10**13):
+        budget = exact_budget_for(margin, 1, privacy_definition="puredp")
+        assert budget == pytest.approx(math.log(10) / margin, 1e-9)
+        assert exact_budget_for(margin, 1) == pytest.approx((1.6448536269514722 / margin) ** 2 / 2, 3e-9)
 
 
 # Exploring
@@ -160,14 +155,9 @@ def test_only_chosen_levels_are_left():
     budgets = [("PH2", "usa_*", rho_for(500, 22)), ("PH3", "state_*", rho_for(20, 10))]
     assert list(config.budgets()) == budgets
     assert config.tau == {**US.tau, "PH3": 4}
-    assert list(zip(*explore(config).rows(), strict=True))[3] == (22, 10)
     assert choose(config) == config
-    assert choose("us", tau={"PH2": 3}) == replace(US, tau={**US.tau, "PH2": 3})
-
-
-def test_chosen_margins_of_pure_privacy_are_exact():
-    config = choose(US_PURE, margins={"PH3": {"state_A-G": 20}})
-    assert explore(config)["EXACT_MARGIN"].tolist() == [20]
+    pure = choose(US_PURE, margins={"PH3": {"state_A-G": 20}})
+    assert explore(pure)["EXACT_MARGIN"].tolist() == [20]  # of pure privacy margins are exact
 
 
 # The sheet
@@ -176,21 +166,18 @@ SHEET = sheet()
 
 
 def test_the_published_state_is_table_10():
+    """Its margins alone give its budgets, to the printed digits."""
     found = compute(SHEET.published)
+    anew = compute(SHEET.checked({f"phsafe/{row['table']}/{row['level']}/rho": None for row in PRINTED}))
     assert len(PRINTED) == 46
     for row in PRINTED:
         place = f"phsafe/{row['table']}/{row['level']}"
         assert found[f"{place}/rho"] == float(row["unbounded"])
         assert SHEET.published[f"{place}/margin"] == row["target"]
+        digits = len(row["unbounded"].partition(".")[2])
+        assert round(anew[f"{place}/rho"], digits) == float(row["unbounded"])
     assert f"{found['phsafe/total/all/rho']:.6f}" == "1.257281"
     assert f"{found['phsafe/total/all/bounded_rho']:.6f}" == "2.514562"
-
-
-def test_margins_alone_give_the_budgets_of_table_10_to_the_printed_digits():
-    found = compute(SHEET.checked({f"phsafe/{row['table']}/{row['level']}/rho": None for row in PRINTED}))
-    for row in PRINTED:
-        digits = len(row["unbounded"].partition(".")[2])
-        assert round(found[f"phsafe/{row['table']}/{row['level']}/rho"], digits) == float(row["unbounded"])
 
 
 @pytest.mark.parametrize("config", ["us", "pr", CONFIG])
@@ -239,34 +226,30 @@ def test_the_curve_is_the_price_of_margins_around_the_current_one():
 
 def test_what_a_threshold_leaves_out_of_the_households_at_hand():
     sizes = household_sizes(*PATHS, CONFIG)
-    assert sizes.keys() == {name for name in read_config("us").tau}
-    found = compute(SHEET.checked({"phsafe/PH1_num/all/tau": 4}), sizes)
-    people = [(size, homes) for size, homes in sizes["PH1_num"].items()]
-    assert sum(size > 4 for size, _ in people) > 0
-    assert found["phsafe/PH1_num/all/left_out"] == sum((size - 4) * homes for size, homes in people if size > 4)
-    assert 0 < found["phsafe/PH1_num/all/left_out_share"] < 1
+    assert sizes.keys() == US.tau.keys()
+    found, homes = compute(SHEET.checked({"phsafe/PH1_num/all/tau": 4}), sizes), sizes["PH1_num"]
+    left_out = sum((size - 4) * number for size, number in homes.items() if size > 4)
+    people = sum(size * number for size, number in homes.items())
+    assert found["phsafe/PH1_num/all/left_out"] == left_out > 0
+    assert found["phsafe/PH1_num/all/left_out_share"] == left_out / people
     assert compute(SHEET.published)["phsafe/PH1_num/all/left_out"] is None
     assert compute(SHEET.published, {"PH2": {}})["phsafe/PH2/all/left_out_share"] is None
 
 
 def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    files = [
-        word for name, path in zip(("persons", "units", "geo"), PATHS, strict=True) for word in (f"--{name}", path)
-    ]
-    assert plaudit("explore", "phsafe", *files, "--html", "page.html") == 0
-    assert "CONFIDENTIAL" in Path("page.html").read_text("utf-8").partition("<main")[0]
-    assert os.stat("page.html").st_mode & 0o777 == 0o600
-    assert plaudit("explore", "phsafe", "--html", "public.html") == 0
-    assert "CONFIDENTIAL" not in Path("public.html").read_text("utf-8").partition("<main")[0]
-    capsys.readouterr()
+    persons, units = [f"--persons={PATHS[0]}"], [f"--units={PATHS[1]}"]
     Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "state"}}}')
     Path("geo.csv").write_text(PATHS[2].read_text("utf-8").replace("TABBLKST", "state"))
-    recoded = ["--recode", "recode.json", "--html", "other.html"]
-    assert plaudit("explore", "phsafe", *files[:5], "geo.csv", *recoded) == 0
+    recoded = [*persons, *units, "--geo=geo.csv", "--recode=recode.json"]
+    for name, files in (("page", [*persons, *units, f"--geo={PATHS[2]}"]), ("other", recoded), ("public", [])):
+        assert plaudit("explore", "phsafe", *files, "--html", f"{name}.html") == 0
+        head = Path(f"{name}.html").read_text("utf-8").partition("<main")[0]
+        assert ("CONFIDENTIAL" in head) == (name != "public")
+    assert os.stat("page.html").st_mode & 0o777 == 0o600
     assert Path("other.html").read_text("utf-8") == Path("page.html").read_text("utf-8")
     capsys.readouterr()
-    for wrong in (files, [*files[:4], "--html", "third.html"], recoded, ["--derive"]):
+    for wrong in (recoded, [*persons, *units, "--html", "third.html"], ["--recode=recode.json", "--html=a.html"]):
         assert plaudit("explore", "phsafe", *wrong) == 2
         told = "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
         assert capsys.readouterr().err == f"plaudit: error: {told}\n"
@@ -276,33 +259,18 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("call", "kind", "words"),
+    ("call", "words"),
     [
-        (lambda: rho_for(0.5, 22), ValueError, "margin must be finite and at least 1, got 0.5"),
-        (lambda: coverage(DiscreteGaussian(1), -1), ValueError, "margin must be finite and at least 0, got -1.0"),
-        (
-            lambda: exact_margin_of_error(DiscreteGaussian(1), 1),
-            ValueError,
-            "confidence must be between 0 and 1, got 1",
-        ),
-        (lambda: exact_budget_for(1, 2, confidence=90), ValueError, "confidence must be between 0 and 1, got 90"),
-        (lambda: exact_budget_for(1, 2, privacy_definition="pure"), ValueError, '"zcdp" or "puredp", got \'pure\''),
-        (lambda: choose("us", margins={}), ValueError, "must add up to a positive finite number, got 0"),
-        (lambda: choose("us", margins={"PH9": {"usa_*": 1}}), ValueError, "table must be one of .*, got 'PH9'"),
-        (lambda: choose("us", margins={"PH2": {"usa_A-G": 1}}), ValueError, "level of PH2 must be .*, got 'usa_A-G'"),
-        (
-            lambda: choose("us", margins={"PH2": {"usa_*": 0}}),
-            ValueError,
-            "margin must be finite and at least 1, got 0.0",
-        ),
-        (
-            lambda: choose("pr", margins={"PH2": {"usa_*": 9}}),
-            ValueError,
-            "must be 0 where state_filter is Puerto Rico",
-        ),
+        (lambda: rho_for(0.5, 22), "margin must be finite and at least 1, got 0.5"),
+        (lambda: coverage(DiscreteGaussian(1), -1), "margin must be finite and at least 0, got -1.0"),
+        (lambda: exact_margin_of_error(DiscreteGaussian(1), 1), "confidence must be between 0 and 1, got 1"),
+        (lambda: exact_budget_for(1, 2, confidence=90), "confidence must be between 0 and 1, got 90"),
+        (lambda: exact_budget_for(1, 2, privacy_definition="pure"), '"zcdp" or "puredp", got \'pure\''),
+        (lambda: choose("us", margins={}), "must add up to a positive finite number, got 0"),
+        (lambda: choose("us", margins={"PH2": {"usa_A-G": 1}}), "level of PH2 must be .*, got 'usa_A-G'"),
+        (lambda: choose("us", margins={"PH2": {"usa_*": 0}}), "margin must be finite and at least 1, got 0.0"),
     ],
 )
-def test_bad_arguments_are_one_line_with_rule_and_value(call, kind, words):
-    with pytest.raises(kind, match=words) as caught:
+def test_bad_arguments_are_refused(call, words):
+    with pytest.raises(ValueError, match=words):
         call()
-    assert str(caught.value).count("\n") == 0
