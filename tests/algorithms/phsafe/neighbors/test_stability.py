@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe.budget import read_config
-from algorithms.phsafe.neighbors.households import FIRST_MAFID, Household, Person, Unit
-from algorithms.phsafe.neighbors.households import database as frames_of
 from algorithms.phsafe.neighbors.stability import stability_change
 from algorithms.phsafe.neighbors.worst import joint_pair, worst_pair
 from algorithms.phsafe.population import load_households
@@ -88,16 +86,7 @@ def test_stability_change_is_the_difference_of_the_tables(database, bundled):
     assert change["L2_SQUARED"].max() == 2
 
 
-def test_nothing_changes_between_a_database_and_itself(tmp_path, bundled):
-    paths = tuple(tmp_path / f"{i}.csv" for i in range(3))
-    for frame, path in zip(bundled, paths, strict=True):
-        frame.to_csv(path)
-    change = stability_change(bundled, paths, config="us")
-    assert len(change) == 46
-    assert change["L1"].sum() == change["ROWS"].sum() == 0
-
-
-def test_levels_are_those_with_a_budget():
+def test_levels_are_those_with_a_budget(tmp_path):
     pair = worst_pair("PH2", "state_*", config="pr")
     change = stability_change(pair.x, pair.y, config="pr")
     assert set(change["LEVEL"]) == {"state_*", "state_A-G", "state_H,I"}
@@ -105,6 +94,13 @@ def test_levels_are_those_with_a_budget():
     assert pair.x[2]["TABBLKST"][0] == "72"
     pr = read_config("pr")
     assert rho_spent(change, pr) / pr.total == pytest.approx(0.2, abs=0.02)
+    paths = tuple(tmp_path / f"{i}.csv" for i in range(3))
+    for frame, path in zip(pair.x, paths, strict=True):
+        frame.to_csv(path)
+    change = stability_change(pair.x, paths, config="us")  # a database and itself
+    assert (len(change), change["L1"].sum(), change["ROWS"].sum()) == (46, 0, 0)
+    with pytest.raises(ValueError, match=r"tables must be among PH1_num, .* 'PH5_num'"):
+        stability_change(pair.x, pair.x, tables="PH5_num")
 
 
 # One person can change so much: properties
@@ -230,15 +226,3 @@ def test_all_queries_together_break_the_promise_as_it_is_declared_and_keep_it_as
         total = rho_spent(stability_change(pair.x, pair.y), US)
         assert (total > 2 * 1.257281) is broken
     assert total == pytest.approx(1.89023, abs=5e-6)
-
-
-# What is refused
-
-
-def small():
-    return frames_of([Household(FIRST_MAFID, (Person("20"),), units=(Unit("4", "09", "5"),))])
-
-
-def test_tables_that_there_are_not_are_refused():
-    with pytest.raises(ValueError, match=r"tables must be among PH1_num, .* 'PH5_num'"):
-        stability_change(small(), small(), tables="PH5_num")
