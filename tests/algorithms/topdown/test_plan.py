@@ -35,15 +35,6 @@ TREE = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2])
 HALVES = Budget(BOUNDED, ["1/4", "1/4", "1/2"], [{"detailed": 1}, {"total": "1/3", "home": "2/3"}, {"detailed": 1}])
 
 
-def test_every_path_spends_the_total() -> None:
-    levels = [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
-    ragged = Hierarchy.from_parents([-1, 0, 0, 0, 1, 1, 2])  # node 3 is a leaf above the finest level
-    shares = TopDown(SCHEMA, ragged, Budget(BOUNDED, levels, HALVES.queries)).shares
-    for leaf in range(ragged.n_leaves):
-        assert sum(shares[node] for node in ragged.path(leaf)) == 1
-    assert shares[3] == Fraction(5, 6)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [

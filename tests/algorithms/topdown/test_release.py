@@ -376,15 +376,6 @@ def test_groups_of_persons_are_added_up_and_rows_of_nobody_name_areas():
     refuses(ValueError, rule, read_histogram, rows, schema, ["c", "t"])
 
 
-@pytest.mark.reliability(row=9)
-def test_names_of_columns_and_levels_may_hold_anything():
-    schema = Schema({'a "b"': ("it's", "; drop table x; --"), "x0": ("é", " ")})
-    rows = Frame({'A "B"': ["it's", "; drop table x; --"], "X0": [" ", "é"], "n": [1, 2], "p0": ["a'", 'a"']})
-    tree, histogram = read_histogram(rows, schema, ["P0"], count="n")
-    assert tree.labels == ("total", 'a"', "a'")
-    assert histogram.tolist() == [[0, 0, 2, 0], [0, 1, 0, 0]]
-
-
 PLACES = {"TRACT": ["02", "01", "01", "01", "02"], "county": ["1", "2", "1", "3", "3"], "name": list("abcde")}
 
 
@@ -451,15 +442,6 @@ def arguments(*more, data="persons.csv", areas="state,county", preset="micro", c
     return (*(word for name, value in given.items() if value is not None for word in (f"--{name}", value)), *more)
 
 
-def test_a_release_from_a_file(topdown):
-    code, out, err = topdown(*arguments("--rho", "60"))
-    assert (code, beside_reading(err)) == (DONE, [])
-    _, histogram = read_histogram("out/microdata.csv", PRESETS["micro"].schema, ["state", "county"])
-    assert histogram.tolist() == [[40, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 12]]  # such a budget leaves no noise
-    assert "The promise is relative to no invariant: no answer is published exactly; which areas " in out
-    assert "Levels: 0 root, 1 state, 2 county.\nFailsafe: 0 of 4 families\n" in out
-
-
 def published_areas(folder):
     about = json.loads((folder / "release.json").read_text())
     return {(row["state"], row["county"]) for row in rows_of(folder / "noisy_measurements.csv")}, about["areas"]
@@ -476,6 +458,7 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown, listed):
         assert (code, beside_reading(err)) == (DONE, [])
         assert ("; which areas there are was read from the data, and is taken as public.\n" in out) == (not listed)
         areas.append(published_areas(Path(county)))
+        assert len(rows_of(Path(county, "microdata.csv"))) == 54  # such a budget leaves no noise
     if listed:
         known = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}
         assert areas == [(known, "from a public list")] * 2
@@ -529,11 +512,9 @@ BAD = [
     ({"age": [ADULTS[0], "", *ADULTS]}, {}, f"data: age must be one of {AGES}; 1 row broke it, such as a missing"),
     ({"sex": ["Female", "MALE", "male", "female"]}, {}, "female, male; 2 rows broke it, such as 'Female', 'MALE'"),
     ({"county": ["1", "1 ", "1", "1"]}, {}, "data: codes of county must not begin or end with a space; 1 row broke it"),
-    ({"county": ["1", "", "", "1"]}, {}, "data: county must have a code; 2 rows broke it, such as a missing"),
     ({"persons": ["-7", "7.5", "nan", "inf"]}, {}, "; 4 rows broke it, such as '-7', '7.5', 'inf', 'nan'"),
     ({"persons": ["40", f"{10**15}", "", "0"]}, {}, f"and below 10^15; 2 rows broke it, such as '{10**15}', a missing"),
     ({"persons": ["9" * 15] * 4}, {}, "data: persons must add up to less than 2**40, got 3999999999999996"),
-    ({}, {"areas": ["state", "tract"]}, "data must have the columns state, tract, sex, age, persons; tract missing, "),
     ({}, {"areas": ["state", "State"]}, "areas, attributes and count must be different columns, got state"),
     ({}, {"areas": ["state", "sex"]}, "areas, attributes and count must be different columns, got state"),
 ]
