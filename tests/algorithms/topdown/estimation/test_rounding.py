@@ -99,25 +99,39 @@ def random_problem(rng, parts, cells, root=False):
 # By hand
 
 
-def test_largest_remainders():
-    rounded = round_family(np.array([[0.2, 1.5], [0.7, 0.9], [1.1, 0.6]]), family(3, 2, [2, 3]))
-    assert rounded.tables.tolist() == [[0, 1], [1, 1], [1, 1]]
-    assert (rounded.tables.dtype, rounded.route, rounded.reach) == (np.int64, "remainder", 0)
+BY_HAND = {
+    "largest remainders": (
+        [[0.2, 1.5], [0.7, 0.9], [1.1, 0.6]],
+        family(3, 2, [2, 3]),
+        ([[0, 1], [1, 1], [1, 1]], "remainder"),
+    ),
+    "the nearest of a root": ([[0.4, 0.3, 1.6]], family(1, 3), ([[0, 0, 2]], "remainder")),
+    "a root with its total": (
+        [[0.4, 0.3, 1.6]],
+        family(1, 3, boxes=(box("total", TOTAL, [[3]], [[3]]),)),
+        ([[1, 0, 2]], "remainder"),
+    ),
+    "a root with a smaller total": (
+        [[0.4, 0.3, 1.6]],
+        family(1, 3, boxes=(box("total", TOTAL, [[1]], [[1]]),)),
+        ([[0, 0, 1]], "remainder"),
+    ),
+    "whole already": ([[2 - 1e-7, 0.0], [1.0, 3 + 1e-7]], family(2, 2, [3, 3]), ([[2, 0], [1, 3]], "copy")),
+}
 
 
-def test_the_root_goes_to_the_nearest_or_to_its_total():
-    x = np.array([[0.4, 0.3, 1.6]])
-    assert round_family(x, family(1, 3)).tables.tolist() == [[0, 0, 2]]
-    for total, expected in ((3, [[1, 0, 2]]), (1, [[0, 0, 1]])):
-        given_total = family(1, 3, boxes=(box("total", TOTAL, [[total]], [[total]]),))
-        rounded = round_family(x, given_total)
-        assert (rounded.tables.tolist(), rounded.route) == (expected, "remainder")
+@pytest.mark.parametrize(("x", "kin", "expected"), BY_HAND.values(), ids=BY_HAND)
+def test_roundings_by_hand(x, kin, expected):
+    rounded = round_family(np.array(x), kin)
+    assert (rounded.tables.tolist(), rounded.route) == expected
+    assert (rounded.tables.dtype, rounded.reach) == (np.int64, 0)
 
 
-def test_nothing_to_round_is_copied():
-    assert round_family(np.array([[0.4, 2.7]]), family(1, 2, [1, 2])).tables.tolist() == [[1, 2]]  # the one part
-    rounded = round_family(np.array([[2 - 1e-7, 0.0], [1.0, 3 + 1e-7]]), family(2, 2, [3, 3]), passes=[[TOTAL[:2]]])
-    assert (rounded.tables.tolist(), rounded.route) == ([[2, 0], [1, 3]], "copy")
+def test_bounds_between_whole_numbers_mean_those_within():
+    x = np.array([[0.9, 0.9]])
+    assert round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[0.3]], [[1.9]]),))).tables.sum() == 1
+    with pytest.raises(Infeasible, match=r"^no tables keep all of: band in Fes >= 2; band in Fes <= 1$|<= 1; .* >= 2"):
+        round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[1.2]], [[1.9]]),)), labels=["Fes"])
 
 
 def test_a_bound_moves_what_the_remainders_would_not():
@@ -129,13 +143,6 @@ def test_a_bound_moves_what_the_remainders_would_not():
     kin = family(2, 2, [2, 2], boxes=(box("total", [0, 0], [[1], [3]], [[1], [3]]),))
     rounded = round_family(np.ones((2, 2)), kin)  # whole already
     assert (rounded.tables.sum(axis=1).tolist(), rounded.reach) == ([1, 3], 1)
-
-
-def test_bounds_between_whole_numbers_mean_those_within():
-    x = np.array([[0.9, 0.9]])
-    assert round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[0.3]], [[1.9]]),))).tables.sum() == 1
-    with pytest.raises(Infeasible, match=r"^no tables keep all of: band in Fes >= 2; band in Fes <= 1$|<= 1; .* >= 2"):
-        round_family(x, family(1, 2, boxes=(box("band", [0, 0], [[1.2]], [[1.9]]),)), labels=["Fes"])
 
 
 def test_a_wider_reach_only_where_floor_and_ceiling_fail():
@@ -165,10 +172,10 @@ def test_what_is_checked():
     assert check(np.array([[4, 2]]), loose) == ("parent",)
 
 
-@pytest.mark.parametrize("wrong", [-0.01, np.nan, np.inf])
-def test_tables_that_no_solver_returns(wrong):
-    with pytest.raises(ValueError, match=f"tables must be finite and not negative, got {wrong}"):
-        round_family(np.array([[1.5, wrong, 0.0]]), family(1, 3))
+def test_tables_that_no_solver_returns():
+    for wrong in (-0.01, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"tables must be finite and not negative, got {wrong}"):
+            round_family(np.array([[1.5, wrong, 0.0]]), family(1, 3))
 
 
 # Brute force
@@ -190,18 +197,15 @@ def roundings(x, kin):
 def test_no_rounding_is_nearer(seed):
     rng = np.random.default_rng(seed)
     x, kin, chain = random_problem(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4)), root=bool(rng.integers(2)))
-    every = list(roundings(x, kin))
-    rounded = round_family(x, kin)
-    best = min(distance(table, x, [chain[-1]]) for table in every)
-    assert distance(rounded.tables, x, [chain[-1]]) == pytest.approx(best, abs=1e-6)
-    passes = [chain[:1], chain[1:]]
+    every, passes = list(roundings(x, kin)), [chain[:1], chain[1:]]
+    rounded = round_family(x, kin).tables
+    assert distance(rounded, x, chain[-1:]) == pytest.approx(min(distance(t, x, chain[-1:]) for t in every), abs=1e-6)
     rounded = round_family(x, kin, passes=passes)
     assert rounded.route in ("copy", "linear")
-    best = min(distance(table, x, passes[0]) for table in every)
-    assert distance(rounded.tables, x, passes[0]) == pytest.approx(best, abs=1e-6)
-    same = [t for t in every if (answer(chain[0], t) == answer(chain[0], rounded.tables)).all()]
-    best = min(distance(table, x, passes[1]) for table in same)
-    assert distance(rounded.tables, x, passes[1]) == pytest.approx(best, abs=1e-6)
+    for queries in passes:  # the second among those that are as near in the first
+        best = min(distance(table, x, queries) for table in every)
+        assert distance(rounded.tables, x, queries) == pytest.approx(best, abs=1e-6)
+        every = [t for t in every if (answer(chain[0], t) == answer(chain[0], rounded.tables)).all()]
 
 
 # Random problems

@@ -80,25 +80,16 @@ def slope(family, tables):
 
 def certificate(family, tables):
     """By how much the squares could be smaller at most: for feasible tables a bound, by convexity, found by an LP."""
-    gradient = slope(family, tables)
-    n = tables.size
-    rows, least, most = [], [], []
-    index = np.arange(n).reshape(tables.shape)
-    if family.parent is not None:
-        for i in range(family.cells):
-            rows.append(np.isin(np.arange(n), index[:, i]))
-            least.append(family.parent[i])
-            most.append(family.parent[i])
+    gradient, index = slope(family, tables), np.arange(tables.size).reshape(tables.shape)
+    rows = [] if family.parent is None else [(index[:, i], n, n) for i, n in enumerate(family.parent)]
     for item in family.boxes:
-        for part, group in itertools.product(range(family.parts), range(item.groups.max() + 1)):
-            rows.append(np.isin(np.arange(n), index[part, item.groups == group]))
-            least.append(item.lower[part, group])
-            most.append(item.upper[part, group])
-    rows, least, most = np.array(rows).reshape(len(rows), n).astype(float), np.array(least), np.array(most)
-    matrix = np.vstack([rows[most < np.inf], -rows[least > 0]]) if len(rows) else None
-    limit = np.concatenate([most[most < np.inf], -least[least > 0]]) if len(rows) else None
+        for part, group in np.ndindex(item.lower.shape):
+            rows.append((index[part, item.groups == group], item.lower[part, group], item.upper[part, group]))
+    sides = [(sign, cells, limit) for cells, least, most in rows for sign, limit in ((-1, -least), (1, most))]
+    sides = [(sign * np.isin(np.arange(tables.size), cells), limit) for sign, cells, limit in sides if limit < np.inf]
+    matrix, limits = ([*column] for column in zip(*sides, strict=True)) if sides else (None, None)
     largest = 1000 + 2 * tables.max()  # the root has no parent: far enough for a descent to show
-    best = linprog(gradient.ravel(), A_ub=matrix, b_ub=limit, bounds=(0, largest), method="highs")
+    best = linprog(gradient.ravel(), A_ub=matrix, b_ub=limits, bounds=(0, largest), method="highs")
     assert best.status == 0
     return float((gradient * tables).sum() - best.fun)
 
@@ -118,24 +109,13 @@ def missed(family, tables):
 
 
 HALF_MEASURED = (fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0]), fit(TOTAL, [[np.nan], [np.nan]], [0, 0]))
-TWICE = (fit(PAIR, [[-1, 1], [0, 0]], [1, 1]), fit(PAIR, [[3, 5], [4, 4]], [3, 3]))
 COUNTED = (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1]))
 # Stationarity: x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
 X = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
 BY_HAND = {
     "totals and cells": ((2, 2, COUNTED), [2, 2], [[X, X], [2 - X, 2 - X]]),
-    # Cells (-3, 5), total 10: the second is the mean of 5 and 10, the first, pulled by -3 and +2.5, stays at 0.
-    "root without parent": ((1, 2, (fit(PAIR, [[-3, 5]], [1]), fit(TOTAL, [[10]], [1]))), None, [[0, 7.5]]),
     # Not-a-number where the weight is 0; a query that no part is measured by; a part that nothing measures.
     "not measured": ((2, 2, HALF_MEASURED), [4, 4], [[3, 1], [1, 3]]),
-    # The weighted means are (2, 4) and (3, 3): of too much or too little either part gets half.
-    "same query twice": ((2, 2, TWICE), [6, 5], [[2.5, 3], [3.5, 2]]),
-    # The second part has 2 at most and the third 5 at least: the first gets what is left, whatever was measured.
-    "bounds on cells": (
-        (3, 1, (fit([0], [[2], [9], [1]], [1, 2, 3]),), (box([0], [[0], [0], [5]], [[9], [2], [7]]),)),
-        [10],
-        [[3], [2], [5]],
-    ),
     # Noise above the parent, which the lower bounds fill.
     "bounds on cells that leave no room": (
         (3, 1, (fit([0], [[-1], [10], [6]], [0.7, 0.3, 1]),), (box([0], [[0], [0], [3]], [[4], [5], [7]]),)),
@@ -156,29 +136,11 @@ def test_solutions_by_hand(parts, parent, expected):
         np.testing.assert_allclose(tables, expected, atol=1e-6)
 
 
-def test_nothing_is_measured_at_all():
-    family = Family(2, 2, (), (box(TOTAL, [[3], [0]], [[3], [9]]),), parent=np.array([4, 4]))
-    for tables in both(family):
-        assert missed(family, tables) < 1e-5
-
-
-def test_dependent_equalities():
-    """All totals are given, and add up to the parent: one row too many, and every total is split over two cells."""
-    family = Family(3, 2, (fit(PAIR, [[9, 2], [1, 1], [0, 5]], [1, 1, 1]),), parent=np.array([7, 8]))
-    family = replace(family, boxes=(box(TOTAL, [[5], [4], [6]], [[5], [4], [6]]),))
-    exact, fast = both(family)
-    np.testing.assert_allclose(exact, fast, atol=1e-5)
-    assert missed(family, exact) < 1e-6
-
-
 def test_shortcuts_are_exact():
-    counts = fit(PAIR, [[9, 2]], [1])
-    only = Family(1, 2, (counts,), parent=np.array([3, 4]))
-    assert (quadratic.solve(only).tables == only.parent).all()
-    assert (solve_batched(only).tables[0] == only.parent).all()
+    only = Family(1, 2, (fit(PAIR, [[9, 2]], [1]),), parent=np.array([3, 4]))
     nobody = Family(2, 2, (fit(PAIR, [[9, 2], [3, 4]], [1, 1]),), parent=np.array([0, 0]))
-    assert not quadratic.solve(nobody).tables.any()
-    assert not solve_batched(nobody).tables.any()
+    for family, tables in ((only, [[3, 4]]), (nobody, [[0, 0], [0, 0]])):
+        assert quadratic.solve(family).tables.tolist() == solve_batched(family).tables[0].tolist() == tables
     impossible = replace(only, boxes=(box(TOTAL, [[8]], [[9]]),))
     for result in (quadratic.solve(impossible), solve_batched(impossible)):
         assert not np.any(result.converged)
@@ -204,30 +166,20 @@ def objective(family, tables):
 
 @settings(max_examples=60)
 @given(
-    seed=st.integers(0, 2**32), parts=st.integers(2, 5), cells=st.integers(2, 12), noise=st.sampled_from([0.5, 5, 50])
+    seed=st.integers(0, 2**32), parts=st.integers(1, 5), cells=st.integers(2, 12), noise=st.sampled_from([0.5, 5, 50])
 )
 @example(seed=0, parts=5, cells=12, noise=5)
 def test_both_solvers_are_optimal_and_agree(seed, parts, cells, noise):
-    family = random_family(seed, parts, cells, noise=noise)
+    family = random_family(seed, parts, cells, noise=noise, root=parts == 1)
     exact, fast = both(family)
     value = objective(family, exact)
     assert objective(family, fast) == pytest.approx(value, rel=1e-7, abs=1e-6)
-    np.testing.assert_allclose(fast.sum(axis=0), family.parent, rtol=1e-13)
-    assert fast.min() >= 0
-    assert exact.min() >= 0
+    if family.parent is not None:
+        np.testing.assert_allclose(fast.sum(axis=0), family.parent, rtol=1e-13)
+    assert min(fast.min(), exact.min()) >= 0
     assert max(missed(family, exact), missed(family, fast)) < 1e-5
-    for tables in (exact, fast):
-        assert certificate(family, tables) < 1e-4 * (1 + value)
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 2**32), cells=st.integers(2, 12))
-def test_both_solvers_agree_on_the_root(seed, cells):
-    family = random_family(seed, 1, cells, root=True)
-    exact, fast = both(family)
-    assert objective(family, fast) == pytest.approx(objective(family, exact), rel=1e-7, abs=1e-6)
-    assert max(missed(family, exact), missed(family, fast)) < 1e-5
-    assert certificate(family, exact) < 1e-3 * (1 + objective(family, exact))
+    assert certificate(family, exact) < (1e-3 if parts == 1 else 1e-4) * (1 + value)
+    assert parts == 1 or certificate(family, fast) < 1e-4 * (1 + value)
 
 
 def test_certificate_sees_what_is_not_optimal():
@@ -328,21 +280,16 @@ def test_a_level_is_its_families_needs_its_steps_and_is_rounded_to_its_parents()
     assert not few.converged[:, [0, 2]].any()
     assert (few.iterations[:, [0, 2]] == 3).all()
     assert (few.dual[:, [0, 2]] > 0).all()
-    for run, number in itertools.product(range(2), range(3)):
-        parts = slice(starts[number], starts[number + 1])
-        family = Family(
-            int(starts[number + 1] - starts[number]),
-            12,
-            tuple(fit(item.groups, item.answers[run, parts], item.weights[parts]) for item in fits),
-            tuple(box(item.groups, item.lower[run, parts], item.upper[run, parts]) for item in boxes),
-            parent=parents[run, number],
-        )
-        exact = quadratic.solve(family)
+    for run, (number, (start, stop)) in itertools.product(range(2), enumerate(itertools.pairwise(starts))):
+        parts, parent = slice(start, stop), parents[run, number]
         if number == 1:  # a single child is its parent, whether or not its bounds allow it
-            assert (whole.tables[run, parts] == parents[run, number]).all()
-        else:
-            expected = objective(family, exact.tables)
-            assert objective(family, whole.tables[run, parts]) == pytest.approx(expected, rel=1e-7)
+            assert (whole.tables[run, parts] == parent).all()
+            continue
+        cut = tuple(fit(item.groups, item.answers[run, parts], item.weights[parts]) for item in fits)
+        bounds = tuple(box(item.groups, item.lower[run, parts], item.upper[run, parts]) for item in boxes)
+        family = Family(stop - start, 12, cut, bounds, parent=parent)
+        expected = objective(family, quadratic.solve(family).tables)
+        assert objective(family, whole.tables[run, parts]) == pytest.approx(expected, rel=1e-7)
 
 
 def test_counts_of_a_nation():
@@ -383,9 +330,6 @@ def test_largest_remainder_is_the_nearest(tenths):
     assert (rounded.sum(axis=0) == parent).all()
     assert (np.abs(rounded - tables) < 1).all()
     for column, whole, total in zip(tables.T, rounded.T, parent, strict=True):
-        others = [
-            choice
-            for choice in itertools.product(*([np.floor(x + 1e-6), np.floor(x + 1e-6) + 1] for x in column))
-            if sum(choice) == total
-        ]
-        assert np.abs(whole - column).sum() <= min(np.abs(np.array(choice) - column).sum() for choice in others) + 1e-9
+        floors = np.floor(column + 1e-6)
+        others = np.array([ups for ups in itertools.product((0, 1), repeat=len(column)) if sum(floors + ups) == total])
+        assert np.abs(whole - column).sum() <= np.abs(floors + others - column).sum(axis=1).min() + 1e-9
