@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from algorithms.phsafe.population import RELATIONSHIPS
-from algorithms.phsafe.schema import FRAMES, GEO, GROUP_QUARTERS, Digits
+from algorithms.phsafe.schema import GEO
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.release.frames import Frame
 from algorithms.systems import systems
 from tests.algorithms.releases import all_but_reading, record
+from tests.docs.pages import ROOT
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
 from tests.households import synthetic_households, write_csv
 
-DONE, USAGE, INTERRUPTED = 0, 2, 130
+DONE, USAGE = 0, 2
 FILES = tuple(path.name for path in PATHS)
 
 
@@ -41,9 +41,6 @@ def command(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="confi
     given = {"--persons": persons, "--units": units, "--geo": geo, "--config": config, "--out": out, "--seed": seed}
     words = [word for option, value in given.items() if value is not None for word in (option, str(value))]
     return ("phsafe", *words, *more)
-
-
-# A release
 
 
 def test_a_release_from_files(phsafe):
@@ -110,98 +107,74 @@ def test_a_column_that_places_read_is_not_named_in_another_file(phsafe):
     assert all_but_reading("out") == all_but_reading("other")
 
 
-RELATED = {f"{code}": word for code, word in enumerate(RELATIONSHIPS, 20)}
-IN_QUARTERS = [word for code, word in RELATED.items() if code in GROUP_QUARTERS]
-NUMBERED = {"from": "home", "add": 10**8}
-CODES = {  # of words
-    "QSEX": {"male": "1", "female": 2},
-    "CENHISP": {"no": 1, "yes": "2"},
-    "RELSHIP": {word: code for code, word in RELATED.items()},
-    "TEN": {"": "0", "mortgage": "1", "owned": "2", "rented": "3", "free": "4"},
-}
-RECODE = {
-    "persons": {
-        "RTYPE": {"from": "related", "values": {word: "35"[word in IN_QUARTERS] for word in RELATED.values()}},
-        "MAFID": NUMBERED,
-        "QAGE": {"from": "age"},
-        "QSEX": {"from": "sex", "values": CODES["QSEX"]},
-        "CENHISP": {"from": "hispanic", "values": CODES["CENHISP"]},
-        "RELSHIP": {"from": "related", "values": CODES["RELSHIP"]},
-    },
-    "units": {"MAFID": NUMBERED, "TEN": {"from": "tenure", "values": CODES["TEN"]}},
-    "geo": {"MAFID": NUMBERED, **{column: {"constant": 0} for column, domain in GEO.items() if domain == Digits()}},
-}
+RECODE = ROOT / "examples" / "recode.json"
+OWN = ("--derive", "--recode", str(RECODE))
+ORDINARY = {"persons": "persons.csv", "units": "homes.csv", "geo": "homes.csv", "config": "us"}
+PERSONS = [  # home, then what the recode makes of words, and age: two couples, and two who share a home
+    *((1, "1", "1", "01", "20", 40), (1, "2", "1", "02", "21", 38), (1, "1", "2", "02", "25", 5)),
+    *((2, "2", "1", "07", "20", 50), (2, "2", "1", "07", "23", 48), (4, "1", "2", "06", "20", 30)),
+    *((4, "1", "1", "03", "34", 31), (5, "2", "1", "04", "20", 90)),
+]
+HOMES = [(1, "10", "1"), (2, "11", "3"), (3, "10", "0"), (4, "11", "4"), (5, "10", "2")]
 
 
-def write_ordinary(homes):
-    """The same households in ordinary files: homes with small numbers, ages, and words."""
-    words = {column: {str(code): word for word, code in codes.items()} for column, codes in CODES.items()}
-    persons = {"age": "QAGE", "sex": "QSEX", "hispanic": "CENHISP", "CENRACE": "CENRACE", "related": "RELSHIP"}
-    units, geo = {"RTYPE": "RTYPE", "tenure": "TEN"}, {"RTYPE": "RTYPE", "TABBLKST": "TABBLKST"}
-    for name, named in zip(FRAMES, (persons, units, geo), strict=True):
-        frame = getattr(homes, name)
-        given = {mine: [words.get(c, {}).get(str(v), v) for v in frame[c]] for mine, c in named.items()}
-        Frame({"home": frame["MAFID"] - 10**8, **given}).to_csv(anew(f"{name}.csv"))
-    Path("recode.json").write_text(json.dumps(RECODE))
+def write_ordinary(persons=PERSONS):
+    """Write the same households in the layout, into a folder, and in words and small numbers of homes."""
+    made = json.loads(RECODE.read_text())
+    coded = ("QSEX", "CENHISP", "CENRACE", "RELSHIP"), ("TABBLKST", "TEN")
+    ways = made["persons"] | made["units"] | made["geo"]
+    for name, households, columns_made in zip(("persons", "homes"), (persons, HOMES), coded, strict=True):
+        places = dict(zip(("MAFID", *columns_made, "QAGE"), zip(*households, strict=True), strict=False))
+        words = {column: {code: word for word, code in ways[column]["values"].items()} for column in columns_made}
+        own = {ways[column]["from"]: [words.get(column, {}).get(v, v) for v in places[column]] for column in places}
+        Frame(own).to_csv(anew(f"{name}.csv"))
+        mafids = [number + 10**8 for number in places["MAFID"]]
+        full = {"RTYPE": ["3" if name == "persons" else "2"] * len(households), **places, "MAFID": mafids}
+        Frame(full).to_csv(anew(f"full-{name}.csv"))
 
 
 def test_ordinary_columns_give_the_tables_of_the_layout(phsafe):
-    homes = synthetic_households(150, rng=3, states=2, sex=True)
-    write_csv(homes, "full")
-    write_ordinary(homes)
-    assert {"5", "3"} == set(homes.persons["RTYPE"])
-    full = {name: f"full/{name}.csv" for name in FRAMES}
+    write_ordinary()
+    full = {"persons": "full-persons.csv", "units": "full-homes.csv", "geo": "full-homes.csv"}
     assert phsafe(*command("--derive", **full, config="us"))[0] == DONE
-    assert phsafe(*command(*OWN, "--partitions", "3", config="us", out="other"))[0] == DONE
+    assert phsafe(*command(*OWN, "--partitions", "3", **ORDINARY, out="other"))[0] == DONE
     assert all_but_reading("out") == all_but_reading("other")
-    own = systems()["phsafe"].on("persons.csv", units="units.csv", geo="geo.csv", derive=True, recode="recode.json")
-    usual = systems()["phsafe"].on(full["persons"], units=full["units"], geo=full["geo"])
+    own = systems()["phsafe"].on("persons.csv", units="homes.csv", geo="homes.csv", derive=True, recode=str(RECODE))
+    usual = systems()["phsafe"].on(full["persons"], units=full["units"], geo=full["geo"], derive=True)
     counts, expected = (system.pair("DER").x.counts for system in (own, usual))
     assert counts.keys() == expected.keys()
     assert all((table == expected[query]).all() for query, table in counts.items())
 
 
-OWN = ("--derive", "--recode", "recode.json")
-OPPOSITE = "RELSHIP (related) says opposite-sex spouse, QSEX (sex) says the same sex"
-AGE = "persons: QAGE (age) must be a whole number of 0 to 115; 1 row broke it, such as"
 BROKEN = [  # file, column and value of the first row, and what is said
-    ("persons", "age", "34.5", f"{AGE} '34.5' in home HOME"),
-    ("persons", "home", "7", "persons: every MAFID (home) must be that of a unit; 1 row broke it, such as home 7"),
-    (
-        *("units", "tenure", ""),
-        "units: TEN (tenure) must be 1 to 4 where people live; 1 row broke it, such as '0' in home HOME",
-    ),
+    ("persons", "age", "34.5", "persons: QAGE (age) must be a whole number of 0 to 115; {} '34.5' in household 1"),
+    ("persons", "household", "7", "persons: every MAFID (household) must be that of a unit; {} household 7"),
+    ("homes", "tenure", "", "units: TEN (tenure) must be 1 to 4 where people live; {} '0' in household 1"),
 ]
 
 
 @pytest.mark.parametrize(("name", "column", "value", "message"), BROKEN)
 def test_a_rule_is_told_in_one_line_with_the_columns_and_homes_of_the_file(phsafe, name, column, value, message):
-    write_ordinary(synthetic_households(100, rng=3, states=2, sex=True))
+    write_ordinary()
     given = columns(Path(f"{name}.csv"))
-    given[column][0], home = value, given["home"][0]
+    given[column][0] = value
     Frame(given).to_csv(anew(f"{name}.csv"))
-    line = refused_by(phsafe, *command(*OWN, config="us"))[-1]
-    assert line.partition("; units: TEN")[0] == message.replace("HOME", home)
+    told = refused_by(phsafe, *command(*OWN, **ORDINARY))[-1]
+    assert told == message.format("1 row broke it, such as")
 
 
-def test_couples_that_contradict_themselves_are_counted_before_the_release(phsafe):
-    """All spouses are said to be of the opposite sex: those who are not are counted here by hand."""
-    write_ordinary(synthetic_households(1_000, rng=3, states=2, sex=True))
-    code, _, err = phsafe(*command(*OWN, config="us"))
+@pytest.mark.parametrize("parts", ["1", "2"])
+def test_couples_that_contradict_themselves_are_counted_before_the_release(phsafe, parts):
+    """All spouses are said to be of the opposite sex."""
+    write_ordinary()
+    code, _, err = phsafe(*command(*OWN, **ORDINARY))
     assert (code, beside_reading(err)) == (DONE, [])
-    given, sexes = columns(Path("persons.csv")), dict[str, list[str]]()
-    given["related"] = [RELATED["21"] if word == RELATED["23"] else word for word in given["related"]]
-    Frame(given).to_csv(anew("persons.csv"))
-    for home, word, sex in zip(given["home"], given["related"], given["sex"], strict=True):
-        if word in (RELATED["20"], RELATED["21"]):
-            sexes.setdefault(home, []).append(sex)
-    wrong = [home for home, pair in sexes.items() if pair in (["male"] * 2, ["female"] * 2)]
-    assert len(wrong) > 1
-    code, _, err = phsafe(*command(*OWN, "--partitions", "2", config="us", out="other"))
-    (warning,) = beside_reading(err)
-    told, _, home = warning.partition(", such as home ")
-    assert (code, told) == (DONE, f"warning: {len(wrong)} households: {OPPOSITE}")
-    assert home in wrong
+    write_ordinary(
+        [(*codes, "21" if relationship == "23" else relationship, age) for *codes, relationship, age in PERSONS]
+    )
+    code, _, err = phsafe(*command(*OWN, "--partitions", parts, **ORDINARY, out="other"))
+    opposite = "RELSHIP (relationship) says opposite-sex spouse, QSEX (sex) says the same sex"
+    assert (code, beside_reading(err)) == (DONE, [f"warning: 1 household: {opposite}, such as household 2"])
 
 
 @pytest.mark.parametrize(
@@ -238,6 +211,3 @@ def test_settings_that_are_wrong_are_refused_before_they_are_saved(files, capsys
     assert plaudit("explore", "phsafe", "--config", "config.json", *arguments) == USAGE
     assert capsys.readouterr().err == f"plaudit: error: {message}\n"
     assert contents(files) == before
-
-
-# Households

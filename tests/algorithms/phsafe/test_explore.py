@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric
 from algorithms.noise.budgets import exact_budget_for
 from algorithms.noise.margins import coverage, exact_margin_of_error
-from algorithms.phsafe.budget import read_config
+from algorithms.phsafe.budget import noise_law, read_config
 from algorithms.phsafe.explore import choose, compute, explore, rho_for, sheet, state_of
 from algorithms.phsafe.ledger import Ledger
 from algorithms.phsafe.tabulation.tabulate import household_sizes
@@ -35,9 +35,6 @@ TARGETS = {
 
 STABILITIES = st.integers(1, 400)
 LAWS = st.builds(DiscreteGaussian, st.floats(0.05, 1e5)) | st.builds(TwoTailedGeometric, st.floats(1e-4, 20))
-
-
-# Known truth
 
 
 @given(st.floats(104, 1e9))
@@ -72,9 +69,6 @@ def test_exact_margin_by_summing_the_law(law, confidence):
     assert margin == int(np.argmax(covered >= confidence))
     assert coverage(law, margin) == pytest.approx(covered[margin], rel=1e-12)
     assert coverage(law, margin + 0.7) == coverage(law, margin)
-
-
-# Properties
 
 
 @given(st.integers(1, 10**6), STABILITIES, st.floats(0.5, 4))
@@ -115,52 +109,26 @@ def test_of_wide_margins_the_budget_is_that_of_continuous_noise():
         assert exact_budget_for(margin, 1) == pytest.approx((1.6448536269514722 / margin) ** 2 / 2, 3e-9)
 
 
-# Exploring
-
-
-def test_explored_rows_are_those_of_the_settings():
-    frame = explore("us")
+@pytest.mark.parametrize("settings", [US, US_PURE])
+def test_explored_rows_are_those_of_the_settings(settings):
+    frame = explore(settings)
     assert list(zip(frame["TABLE"], frame["LEVEL"], frame["BUDGET"], strict=True)) == list(US.budgets())
-    for table, _, rho, stability, sigma, margin, covered, exact in frame.rows():
-        law = DiscreteGaussian(math.nextafter(stability / math.sqrt(2 * rho), math.inf))
+    for table, level, budget, stability, sigma, margin, covered, exact in frame.rows():
+        law, pure = noise_law(settings, table, level), settings is US_PURE
         assert stability == US.stability(table)
-        assert sigma == pytest.approx(law.scale, rel=1e-14)
-        assert margin == margin_of_error(rho, stability, 1.645)
+        assert sigma == pytest.approx(math.sqrt(law.variance) if pure else law.scale, rel=1e-9)
+        assert margin == (math.floor(1.645 * sigma) if pure else margin_of_error(budget, stability, 1.645))
         assert covered == coverage(law, margin)
         assert exact == exact_margin_of_error(law)
 
 
-def test_pure_privacy_is_explored_by_its_standard_deviation():
-    frame = explore(US_PURE)
-    law = TwoTailedGeometric(0.662976 / 14)
-    row = next(row for row in frame.rows() if row[:2] == ("PH3", "state_A-G"))
-    margin = math.floor(1.645 * math.sqrt(law.variance))
-    assert row[4:] == (
-        pytest.approx(math.sqrt(law.variance)),
-        margin,
-        coverage(law, margin),
-        exact_margin_of_error(law),
-    )
-
-
-def test_targets_give_table_10_back():
-    config = choose("us", margins=TARGETS)
-    for row in PRINTED:
-        assert f"{config.budget(row['table'], row['level']):.6f}" == f"{float(row['unbounded']):.6f}"
-    assert config.total == pytest.approx(1.257281, abs=46 * 5e-7)
-
-
 def test_only_chosen_levels_are_left():
     config = choose("us", margins={"PH3": {"state_*": 20}, "PH2": {"usa_*": 500}}, tau={"PH3": 4})
-    budgets = [("PH2", "usa_*", rho_for(500, 22)), ("PH3", "state_*", rho_for(20, 10))]
-    assert list(config.budgets()) == budgets
+    assert list(config.budgets()) == [("PH2", "usa_*", rho_for(500, 22)), ("PH3", "state_*", rho_for(20, 10))]
     assert config.tau == {**US.tau, "PH3": 4}
     assert choose(config) == config
-    pure = choose(US_PURE, margins={"PH3": {"state_A-G": 20}})
-    assert explore(pure)["EXACT_MARGIN"].tolist() == [20]  # of pure privacy margins are exact
+    assert choose("us", margins=TARGETS).total == pytest.approx(1.257281, abs=46 * 5e-7)
 
-
-# The sheet
 
 SHEET = sheet()
 
@@ -191,15 +159,13 @@ def test_settings_are_a_state_with_the_numbers_of_explore(config):
 
 
 def test_pure_privacy_takes_its_budgets_from_exact_margins():
-    state = SHEET.checked({"phsafe/all/all/privacy": "puredp"})
-    found = compute(state)
+    found = compute(SHEET.checked({"phsafe/all/all/privacy": "puredp"}))
     config = choose(US_PURE, margins=TARGETS)
     assert found["phsafe/total/all/epsilon"] == config.total
     assert found["phsafe/total/all/rho"] is None
     assert found["phsafe/total/all/bounded_epsilon_tight"] == Ledger(config).bounded.epsilon_at(1e-10)
-    assert [found[f"phsafe/{row['table']}/{row['level']}/exact"] for row in PRINTED] == [
-        row["target"] for row in PRINTED
-    ]
+    for row in PRINTED:
+        assert found[f"phsafe/{row['table']}/{row['level']}/exact"] == row["target"]
 
 
 def test_what_is_not_released_costs_nothing():
@@ -219,9 +185,6 @@ def test_the_curve_is_the_price_of_margins_around_the_current_one():
     ]
     assert [margin for margin, _ in points] == [247, 495, 990]
     assert all(budget == pytest.approx((1.645 * 2 / margin) ** 2 / 2) for margin, budget in points)
-
-
-# Households at hand
 
 
 def test_what_a_threshold_leaves_out_of_the_households_at_hand():
@@ -253,9 +216,6 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
         assert plaudit("explore", "phsafe", *wrong) == 2
         told = "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
         assert capsys.readouterr().err == f"plaudit: error: {told}\n"
-
-
-# Refused
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,6 @@ def test_not_a_byte_changes_from_one_version_to_the_next_unnoticed(bundled):
     assert hashlib.sha256(lines.encode()).hexdigest() == known
 
 
-# The bundled households
-
-
 def test_the_extract_is_that_of_the_notice():
     notice = (DATA / "NOTICE.md").read_text("utf-8")
     row = next(line for line in notice.splitlines() if line.startswith("| `pseudopeople.csv.gz`"))

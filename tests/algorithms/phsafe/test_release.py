@@ -63,9 +63,6 @@ def noisy(out):
     return release(*PATHS, config(0.01), rng=RNG(1), out=out)
 
 
-# Without noise
-
-
 def test_counts_and_columns_are_those_of_production(made):
     assert counts_of(made.tables) == sorted(rows("truncated"))
     assert list(made.tables) == list(PUBLISHED)
@@ -76,9 +73,6 @@ def test_counts_and_columns_are_those_of_production(made):
         wanted = ("REGION_ID", "REGION_TYPE", *codes, f"{name}_DATA_CELL", "COUNT", "NOISE_DISTRIBUTION", "VARIANCE")
         assert made.tables[name].columns == wanted
         assert set(made.tables[name]["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
-
-
-# Variances
 
 
 def test_variances_are_those_of_the_settings():
@@ -93,17 +87,6 @@ def test_variances_are_those_of_the_settings():
         cells, found = tables[name][f"{name}_DATA_CELL"], tables[name]["VARIANCE"]
         wanted = np.where((cells == "2") & (name == "PH8_num"), 2 * variance, variance)
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
-
-
-def test_pure_privacy_has_geometric_noise():
-    made = release(*PATHS, config(2.0, "puredp"), rng=RNG(0))
-    q, table = math.exp(-2.0 / 22), made.tables["PH8_num"]
-    double = 1 + (table["PH8_num_DATA_CELL"] == "2")
-    np.testing.assert_allclose(table["VARIANCE"], double * 2 * q / (1 - q) ** 2, rtol=1e-12)
-    assert {law for table in made.tables.values() for law in table["NOISE_DISTRIBUTION"]} == {"Two-Sided Geometric"}
-    assert made.ledger.unbounded.epsilon == pytest.approx(92.0)
-    hardly_any = release(*PATHS, config(10_000.0, "puredp"), rng=RNG(0))
-    assert counts_of(hardly_any.tables) == sorted(rows("truncated"))
 
 
 def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
@@ -121,18 +104,13 @@ def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
 
 
 def test_levels_and_tables_without_a_budget_are_left_out():
-    settings = read_config(CONFIG).to_dict()
-    for name, levels in settings["privacy_budget"].items():
-        settings["privacy_budget"][name] = dict.fromkeys(levels, 0)
-    settings["privacy_budget"]["PH7"]["state_H,I"] = settings["privacy_budget"]["PH6"]["usa_*"] = 1e9
-    made = release(*PATHS, settings, rng=RNG(0))
+    none = {name: dict.fromkeys(query.levels, 0) for name, query in QUERIES.items()}
+    none["PH7"]["state_H,I"] = none["PH6"]["usa_*"] = 1e9
+    made = release(*PATHS, {**read_config(CONFIG).to_dict(), "privacy_budget": none}, rng=RNG(0))
     assert list(made.tables) == ["PH6", "PH7", "PH8_num"]
     kept = {("PH6", "USA", ""), *((name, "STATE", code) for name in ("PH7", "PH8_num") for code in "HI")}
     assert counts_of(made.tables) == sorted(row for row in rows("truncated") if (row[0], row[1], row[3]) in kept)
     assert made.ledger.unbounded.rho == 2e9
-
-
-# Noise
 
 
 @pytest.mark.parametrize("source", ["seeded", "secure"])
@@ -187,9 +165,6 @@ def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatc
     with pytest.raises(ImportError, match=r"^secure noise needs the extra release: pip install 'plaudit\[release\]'$"):
         release(*unread, CONFIG, out=tmp_path / "out")
     assert not list(tmp_path.iterdir())
-
-
-# Files
 
 
 def test_what_is_written_is_what_is_read_in_files_like_those_of_production(out, noisy):
@@ -253,9 +228,6 @@ def test_a_release_says_how_often_its_intervals_hold_the_truth():
     assert made.published["PH1"]["UPPER"].max() <= 4 + 1e-6  # averages reach up to the threshold of their numerator
 
 
-# All or nothing
-
-
 def test_a_release_that_does_not_pass_its_own_check_is_not_written(tmp_path, monkeypatch):
     def spoiled(noisy, settings):
         tables = lay_out(noisy, settings)
@@ -265,9 +237,6 @@ def test_a_release_that_does_not_pass_its_own_check_is_not_written(tmp_path, mon
     with pytest.raises(ValueError, match=r"^PH6 must have each of 64 cells once, and the noise of its budget$"):
         release(*PATHS, config(0.01), rng=RNG(1), out=tmp_path / "out")
     assert not list(tmp_path.iterdir())
-
-
-# The output validation
 
 
 def changed(table, column, place, value):

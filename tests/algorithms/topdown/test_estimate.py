@@ -16,7 +16,7 @@ from algorithms.topdown import TopDown, estimate, preset
 from algorithms.topdown.budget import Budget
 from algorithms.topdown.estimation import batched, linear, quadratic, rounding
 from algorithms.topdown.estimation.constraints import Bounds, Invariant, structural_zeros, tightened
-from algorithms.topdown.estimation.family import Solution, answer
+from algorithms.topdown.estimation.family import answer
 from audit.claims import ZCDP, PureDP
 from tests.helpers import in_full
 
@@ -206,11 +206,10 @@ def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     assert found.tables[0, :2].sum() == 5  # one person gave way
     assert np.abs(found.tables[0] - [4, 2, 0, 0, 0, 0]).sum() == 2
     (failure,) = found.failures
-    assert (failure.run, failure.area) == (0, "0")
-    assert "parent" in failure.reason
-    assert "few in 1, house, minor <= 1" in failure.reason
-    assert "conflict" in failure.reason
-    assert found.routes["failsafe"] == 1
+    assert (failure.run, failure.area, found.routes["failsafe"]) == (0, "0", 1)
+    assert [
+        words for words in ("parent", "few in 1, house, minor <= 1", "conflict") if words not in failure.reason
+    ] == []
     ages = Invariant("age", 0)
     topdown, measurements = incompatible(ages, minimal="total", solver=solver)
     adult = replace(measurements.noisy[1, "detailed"], answers=np.array([[1, 1, 0, 1, 0, 0], [2, 1, 0, 0, 0, 0]]))
@@ -270,50 +269,54 @@ def test_a_root_without_tables_names_its_conflicts() -> None:
         topdown.estimate(replace(found, known={name: np.array([[50, 49]])}))
 
 
+def stopping(solve: Any, where: Any) -> Any:
+    """A solver that stops early in some families, and never in others."""
+    return lambda family, **given: replace(solve(family, **given), converged=not where(family), primal=3.5)
+
+
 def test_a_solver_that_stops_early_is_never_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = small().measure(HISTOGRAM, np.random.default_rng(5))
     solve = quadratic.solve
-
-    def stopped(family: Any, **options: Any) -> Solution:
-        return replace(solve(family, **options), converged=False, primal=3.5)
-
-    monkeypatch.setattr(quadratic, "solve", stopped)
+    monkeypatch.setattr(quadratic, "solve", stopping(solve, lambda family: True))
     with pytest.raises(RuntimeError, match=r"does not converge: residuals 3.5 \(people\).*there is no failsafe"):
         small().estimate(found)
-    parts = lambda family: family.margin is None and family.parent is not None  # noqa: E731
-    monkeypatch.setattr(
-        quadratic, "solve", lambda family, **given: (stopped if parts(family) else solve)(family, **given)
-    )
+    parts = stopping(solve, lambda family: family.margin is None and family.parent is not None)
+    monkeypatch.setattr(quadratic, "solve", parts)
     saved = small(minimal="home").estimate(found)
-    assert {failure.area for failure in saved.failures} == {"0", "1", "2"} - (
-        {"2"} if saved.routes.get("copy") else set()
-    )
+    copied = {"2"} if saved.routes.get("copy") else set()
+    assert {failure.area for failure in saved.failures} == {"0", "1", "2"} - copied
     keeps_everything(small(), saved.tables, HISTOGRAM)
 
 
 def test_a_failsafe_that_does_not_work_out_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its solver stops early, no tables are left to it, or what came out breaks a constraint."""
+    """Its solver stops early, what came out breaks a constraint, or no tables are left to it."""
     topdown, measurements = incompatible(minimal="total", solver="piqp")
-    solve = quadratic.solve
-
-    def stopped(family: Any, **options: Any) -> Solution:
-        return replace(solve(family, **options), converged=family.margin is None)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(quadratic, "solve", stopped)
-        with pytest.raises(RuntimeError, match=r"^no tables keep all of: .*, and neither does the failsafe: residuals"):
-            topdown.estimate(measurements)
-    with monkeypatch.context() as patched:
-        patched.setattr(estimate, "broken", lambda *_: "few in 1")
-        with pytest.raises(RuntimeError, match=r"^the tables must keep every constraint, and break few in 1$"):
-            topdown.estimate(measurements)
+    early = stopping(quadratic.solve, lambda family: family.margin is not None)
 
     def impossible(*_: Any, **__: Any) -> Any:
         raise linear.Infeasible(("few in 1", "parent"))
 
-    monkeypatch.setattr(linear, "failsafe", impossible)
-    with pytest.raises(ValueError, match=r"^no tables keep the constraints of 1, 2, not in the failsafe either: .*few"):
-        topdown.estimate(measurements)
+    for place, name, other, error, words in (
+        (
+            quadratic,
+            "solve",
+            early,
+            RuntimeError,
+            "no tables keep all of: .*, and neither does the failsafe: residuals",
+        ),
+        (estimate, "broken", lambda *_: "few in 1", RuntimeError, "the tables must keep every .*, and break few in 1$"),
+        (
+            linear,
+            "failsafe",
+            impossible,
+            ValueError,
+            "no tables keep the constraints of 1, 2, not in the failsafe ei.*few",
+        ),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(place, name, other)
+            with pytest.raises(error, match=f"^{words}"):
+                topdown.estimate(measurements)
 
 
 def test_a_rounding_that_breaks_a_constraint_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,6 @@ PAGE = (Path(__file__).parents[3] / "docs/explanation/topdown_production.md").re
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
 
 
-# The published numbers
-
-
 def test_shares_are_those_that_the_page_on_production_shows():
     rows = []
     for level, share in PERSONS.levels.items():
@@ -96,9 +93,6 @@ def test_parameters_are_those_of_the_1940_runs(epsilon, parameters):
     assert table["AREAS"].tolist() == [areas for areas in (1, 2, 4, 8) for _ in range(3)]
 
 
-# Shares
-
-
 def test_shares_are_exact_and_add_up_along_every_path():
     # Root with two parts: one is split in two and these once more, one is a leaf.
     tree = Hierarchy.from_parents([-1, 0, 0, 1, 1, 3, 4, 4])
@@ -129,9 +123,6 @@ def test_areas_of_one_level_with_different_shares_have_rows_of_their_own():
     assert rows == [(0, 1, "1/2"), (1, 1, "1/3"), (1, 1, "1/2"), (2, 1, "1/6")]
     np.testing.assert_allclose(table["SCALE"], table["BUDGET"] / 2, rtol=1e-12)
     assert all(table["SCALE"] < table["BUDGET"] / 2)  # rounded towards more noise
-
-
-# Relations, and what the promise is relative to
 
 
 @pytest.mark.parametrize("promise", [PureDP(1.5, "replace_one"), ZCDP(0.5, "replace_one"), ZCDP(0.25)])

@@ -59,16 +59,6 @@ def test_one_run_has_no_leading_axis() -> None:
     assert all(np.array_equal(many.noisy[key].answers[0], one.noisy[key].answers) for key in one.noisy)
 
 
-def test_secure_noise_comes_from_the_operating_system() -> None:
-    topdown = release(ZCDP(0.5, "replace_one"))
-    state = np.random.get_state()[1].tobytes()  # noqa: NPY002
-    one, other = (topdown.measure(HISTOGRAM, "secure").noisy[2, "detailed"].answers for _ in range(2))
-    assert not np.array_equal(one, other)
-    assert np.random.get_state()[1].tobytes() == state  # noqa: NPY002
-    with pytest.raises(TypeError, match="rng must be"):
-        topdown.measure(HISTOGRAM, None)
-
-
 def test_loss_of_a_pair_is_that_of_its_changed_answers() -> None:
     """One person moves from leaf 0 to leaf 3 and changes sex: every query but the total changes twice."""
     topdown = release(PureDP(2.0, "replace_one"))

@@ -50,17 +50,13 @@ def test_the_schema_is_that_of_the_end_to_end_test_and_the_tree_has_its_levels(p
     assert (populations[0].histogram.shape, populations[0].facilities.shape) == ((1200, 192), (1200, 8))
 
 
-def test_sizes_are_those_of_1940(populations):
+def test_sizes_and_mixture_of_districts_are_those_of_1940(populations):
     for population in populations:
         people = population.histogram.sum(axis=1)
         assert np.median(people) == pytest.approx(865, rel=0.05)  # mean 870, sd 9
         assert people.mean() == pytest.approx(982, rel=0.03)  # mean 982, sd 5.5
         counties = people.reshape(-1, 20).sum(axis=1)
         assert np.median(counties) == pytest.approx(18_679, rel=0.09)  # mean 18,710, sd 400
-
-
-def test_most_districts_are_nearly_homogeneous_and_enough_are_mixed(populations):
-    for population in populations:
         table = strata(population)
         assert 3.99 < (table > 0).sum(axis=1).mean() < 4.9  # mean 4.35, sd 0.07; 982 / 246 = 3.99 in 1940
         assert table[table > 0].mean() == pytest.approx(246, rel=0.15)  # mean 226, sd 3.5
@@ -83,9 +79,6 @@ def test_housing_is_that_of_1940(populations):
         assert (facilities.sum(axis=0) > 0).sum() >= 6  # of the seven types
         assert np.array_equal(at_home > 0, units > 0)
         assert_consistent(population)
-
-
-# Consistency and reproducibility
 
 
 @settings(max_examples=40)

@@ -35,10 +35,8 @@ from tests.benchmarks.census import one_release
 from tests.benchmarks.measuring import in_a_process
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by, refuses, rows_of
 
-DONE, USAGE = 0, 2
+DONE = 0
 MODULE, ESTIMATE, STORED = (sys.modules[f"algorithms.topdown.{name}"] for name in ("release", "estimate", "stored"))
-TABLES = [f"{name}.csv" for name in ("columns", "invariants", "microdata", "noisy_measurements", "tables")]
-FILES = sorted([*TABLES, "ledger.txt", "release.json"])
 SCHEMA = Schema({"sex": ("female", "male"), "age": ("0-17", "18-64", "65+")})
 AREAS = ("county", "tract")
 CODES = (["1", "1", "2", "2", "3"], ["01", "02", "01", "02", "01"])
@@ -85,35 +83,20 @@ def tables_of(out, topdown, areas=AREAS):
     return tables
 
 
-@pytest.fixture(params=VARIANTS, ids=VARIANTS.keys(), scope="module")
-def written(request, tmp_path_factory):
-    topdown = plan(**VARIANTS[request.param])
-    out = tmp_path_factory.mktemp("written") / "out"
-    made = release(topdown, HISTOGRAM, out=out, rng=rng(), areas=AREAS, preset="own")
-    return made, out, *in_memory(topdown, HISTOGRAM)
-
-
-# What is written
-
-
-def test_measurements_and_invariants_are_written_as_they_are_in_memory(written):
-    _, out, measurements, _ = written
-    rows = [tuple(row.values()) for row in rows_of(out / "noisy_measurements.csv")]
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
+def test_what_is_in_memory_is_written(tmp_path, options):
+    topdown = plan(**options)
+    release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS)
+    measurements, estimate = in_memory(topdown, HISTOGRAM)
+    rows, wanted = [tuple(row.values()) for row in rows_of(tmp_path / "out" / "noisy_measurements.csv")], []
     for (level, query), noisy in measurements.noisy.items():
         measured = np.isfinite(noisy.variance)
-        answers = noisy.answers[measured]
-        variances = np.repeat(noisy.variance[measured], answers.shape[1]).tolist()
-        found = [
-            (int(count), float(variance))
-            for j, *_, name, _, count, variance in rows
-            if (j, name) == (str(level), query)
-        ]
-        assert found == list(zip(answers.ravel().tolist(), variances, strict=True))
-    assert len(rows) == sum(
-        np.isfinite(noisy.variance).sum() * noisy.answers.shape[1] for noisy in measurements.noisy.values()
-    )
+        for answers, variance in zip(noisy.answers[measured].tolist(), noisy.variance[measured].tolist(), strict=True):
+            wanted += [(str(level), query, str(count), str(variance)) for count in answers]
+    assert [(level, query, count, variance) for level, *_, query, _, count, variance in rows] == wanted
     known = [str(count) for counts in measurements.known.values() for count in counts.ravel()]
-    assert [row["COUNT"] for row in rows_of(out / "invariants.csv")] == known
+    assert [row["COUNT"] for row in rows_of(tmp_path / "out" / "invariants.csv")] == known
+    np.testing.assert_array_equal(tables_of(tmp_path / "out", topdown), estimate.tables)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
@@ -125,44 +108,26 @@ def test_a_seed_gives_the_same_files_whatever_works_on_them(backend, tmp_path, m
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
-def test_tables_and_microdata_hold_the_same_people(written):
-    made, out, _, estimate = written
-    tables = tables_of(out, made.drawn.plan)
-    np.testing.assert_array_equal(tables, estimate.tables)
-    records, ages = rows_of(out / "microdata.csv"), SCHEMA.attributes["age"]
-    assert len(records) == made.drawn.people == tables[0].sum()
-    assert tuple(records[0]) == (*AREAS, *SCHEMA.attributes)
-    assert records == sorted(records, key=lambda r: (r["county"], r["tract"], r["sex"], ages.index(r["age"])))
-    tree, histogram = read_histogram(out / "microdata.csv", SCHEMA, AREAS)
-    lived_in = [leaf for leaf in range(TREE.n_leaves) if tables[TREE.leaves[leaf]].any()]
-    np.testing.assert_array_equal(histogram, tables[TREE.leaves[lived_in]])
-    assert [tree.label(leaf) for leaf in range(tree.n_leaves)] == [TREE.label(leaf) for leaf in lived_in]
-
-
-def test_what_is_published_exactly_is_written_and_columns_say_so(tmp_path):
-    for number, (invariants, exact) in enumerate(
-        (
-            ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
-            ([], []),
-            ([Invariant("detailed", 2)], None),
-        )
-    ):
-        out = tmp_path / str(number)
-        release(plan(invariants=invariants), HISTOGRAM, out=out, rng=rng(), areas=AREAS)
-        columns = [row for row in rows_of(out / "columns.csv") if row["FILE"] == "microdata.csv"]
-        known = [row["COLUMN"] for row in columns if row["VALUES"] == "exact"]
-        assert known == ([*AREAS, *SCHEMA.attributes] if exact is None else exact)
-        (counts,) = (
-            row for row in rows_of(out / "columns.csv") if row["FILE"] == "tables.csv" and row["COLUMN"] == "COUNT"
-        )
-        assert ("invariants.csv" in counts["MEANING"]) == bool(invariants)
-    rows = rows_of(tmp_path / "0" / "invariants.csv")
-    assert tuple(rows[0]) == ("INVARIANT", "LEVEL", *AREAS, "GROUP", "COUNT")
-    assert [tuple(row.values()) for row in rows[1:4]] == [
-        ("total of level 1 (invariant)", "1", "2", "", "total", "59"),
-        ("total of level 1 (invariant)", "1", "3", "", "total", "23"),
-        ("age of level 0 (invariant)", "0", "", "", "0-17", "74"),
-    ]
+@pytest.mark.parametrize(
+    ("invariants", "exact"),
+    [
+        ([Invariant("total", 1), Invariant("age", 0)], ["county", "age"]),
+        ([], []),
+        ([Invariant("detailed", 2)], [*AREAS, *SCHEMA.attributes]),
+    ],
+)
+def test_columns_say_what_is_exact(tmp_path, invariants, exact):
+    release(plan(invariants=invariants), HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS)
+    columns = {(row["FILE"], row["COLUMN"]): row for row in rows_of(tmp_path / "out" / "columns.csv")}
+    assert [
+        name for (file, name), row in columns.items() if (file, row["VALUES"]) == ("microdata.csv", "exact")
+    ] == exact
+    assert ("invariants.csv" in columns["tables.csv", "COUNT"]["MEANING"]) == bool(invariants)
+    if len(invariants) == 2:
+        rows = rows_of(tmp_path / "out" / "invariants.csv")
+        assert tuple(rows[0]) == ("INVARIANT", "LEVEL", *AREAS, "GROUP", "COUNT")
+        assert tuple(rows[2].values()) == ("total of level 1 (invariant)", "1", "3", "", "total", "23")
+        assert tuple(rows[3].values()) == ("age of level 0 (invariant)", "0", "", "", "0-17", "74")
 
 
 def test_the_record_says_what_was_run(tmp_path, monkeypatch):
@@ -199,7 +164,7 @@ def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     histogram = np.random.default_rng(3).permutation(np.arange(500_000, 2_000_000, 50_001)).reshape(5, 6)
     topdown = plan(PureDP(2e-4, "replace_one"))
     release(topdown, histogram, out=tmp_path / "out", rng=rng(4))
-    written = re.split("[^0-9]+", " ".join((tmp_path / "out" / name).read_text() for name in FILES))
+    written = re.split("[^0-9]+", " ".join(map(bytes.decode, contents(tmp_path / "out").values())))
     assert {str(count) for count in topdown.tables(histogram).ravel()}.isdisjoint(written)
     assert {str(count) for count in in_memory(topdown, histogram, 4)[1].tables.ravel()} - {"0"} <= set(written)
 
@@ -213,9 +178,6 @@ def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
     rule += "a larger budget, or hold the total as an invariant"
     refuses(ValueError, rule, release, plan(), HISTOGRAM, out=tmp_path / "out", rng=rng())
     assert [path.name for path in tmp_path.iterdir()] == ["all"]
-
-
-# A level at a time
 
 
 FAILING = {
@@ -261,6 +223,8 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
     assert (made.drawn.outcome.failures, made.drawn.outcome.routes) == (estimate.failures, estimate.routes)
     records = read_histogram(tmp_path / "out" / "microdata.csv", SCHEMA, AREAS)[1]
     np.testing.assert_array_equal(records, [table for table in estimate.tables[TREE.leaves] if table.any()])
+    persons, ages = rows_of(tmp_path / "out" / "microdata.csv"), SCHEMA.attributes["age"]
+    assert persons == sorted(persons, key=lambda r: (r["county"], r["tract"], r["sex"], ages.index(r["age"])))
     with monkeypatch.context() as patched:  # negative control: without it the areas above keep what they had
         patched.setattr(STORED, "apply_failsafe_gaps", lambda *_: None)
         release(topdown, HISTOGRAM, out=tmp_path / "unsettled", rng=rng(5), areas=AREAS)
@@ -316,9 +280,6 @@ def test_a_release_of_100_000_blocks_needs_the_memory_of_one_of_5_000(tmp_path):
     assert most[100_000] < 1.2 * most[5_000]
 
 
-# Whole or not at all
-
-
 @pytest.mark.parametrize("start", [0, 4], ids=["above", "finest"])
 def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, start):
     topdown = plan(invariants=[Invariant("total", 2)])
@@ -352,8 +313,6 @@ def test_tables_whose_columns_or_areas_have_one_name_are_refused(tmp_path, topdo
     with pytest.raises(ValueError, match=f"^{rule}"):
         release(topdown, histogram, out=tmp_path / "out", rng=rng(), areas=areas)
 
-
-# Intake
 
 PERSONS = {
     "County": ["1", "2", "1", "2", "1"],
@@ -416,9 +375,6 @@ def test_facilities_are_counted_in_the_areas_of_the_data():
     empty = Hierarchy.from_codes(["1"] * 3, ["1", "2", "3"])  # a list has areas where nobody lives
     units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], empty)
     assert units[:, [0, 1, 5]].tolist() == [[9, 0, 0], [0, 0, 0], [0, 2, 1]]
-
-
-# The command
 
 
 @pytest.fixture

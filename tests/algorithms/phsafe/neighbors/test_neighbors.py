@@ -62,8 +62,6 @@ def test_other_thresholds_and_states():
     assert alone.label == "the only occupant joins another"
 
 
-# What is no neighbor
-
 HEAD, CHILD, ROW = Person("20", sex="2"), Person("25", 5), Unit("3", "06", "5")
 HOME = Household(FIRST_MAFID, (HEAD, CHILD), units=(ROW,))
 LEFT = without(HOME, CHILD)

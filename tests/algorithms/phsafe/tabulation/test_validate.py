@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
-from algorithms.phsafe.schema import FRAMES, PUERTO_RICO, STATES, Codes, Digits, Whole
+from algorithms.phsafe.schema import FRAMES, Codes, Digits, Whole
 from algorithms.phsafe.tables import QUERIES
 from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
@@ -74,9 +74,6 @@ def found(database, golden, **options):
     return {(finding.frame, finding.rule): finding.rows for finding in error.value.findings}
 
 
-# Values
-
-
 def outside(domain):
     """Text that is not in a domain, the missing value last."""
     if isinstance(domain, Codes):
@@ -98,13 +95,6 @@ def test_every_value_outside_its_domain_is_counted(database, frame):
         getattr(golden, frame)[column][: len(values)] = values
         wanted[frame, f"{column} must be {domain}"] = len(values)
     assert found(database, golden) == wanted
-
-
-def test_domains_are_told_in_words():
-    assert str(FRAMES["persons"]["RTYPE"]) == "3, 5"
-    assert str(FRAMES["persons"]["CENRACE"]) == "01 to 63 (63 codes)"
-    assert str(FRAMES["units"]["NPF"]) == "a whole number of 0 to 97, without 1"
-    assert str(FRAMES["geo"]["TABBLK"]) == "digits"
 
 
 def test_numbers_outside_their_domain_are_counted(database):
@@ -164,9 +154,6 @@ def test_a_finding_is_one_short_line_with_an_example_and_its_home(database):
         )
         with pytest.raises(InvalidHouseholds, match=f"{told}{golden.persons['MAFID'][7]}$"):
             tabulate(*golden.frames(), engine=database)
-
-
-# Keys and consistency
 
 
 def related(golden, relationship, who="20", **home):
@@ -317,29 +304,6 @@ def test_a_report_adds_up_rows_and_keeps_the_least_example():
     with pytest.raises(InvalidHouseholds) as error:
         check_report([Finding("geo", "R", 1_000, "b"), Finding("units", "R", 1, "c"), Finding("geo", "R", 234, "a")])
     assert str(error.value) == "geo: R; 1,234 rows broke it, such as a; units: R; 1 row broke it, such as c"
-
-
-JUNK = [None, "", "x", "0", "00", "1", "2", "3", "5", "20", "37", "72", "03", "-1", "1 ", "100000001", "9" * 30, "\x00"]
-DAMAGE = st.tuples(st.sampled_from(tuple(FRAMES)), st.integers(0, 10), st.integers(0, 277), st.sampled_from(JUNK))
-
-
-@given(st.lists(DAMAGE, min_size=1, max_size=6), st.sampled_from(["full", "production", "none"]), st.booleans())
-@settings(max_examples=15)  # each counts all households
-def test_no_damage_is_anything_but_a_report_or_a_table(database, damages, validation, truncate):
-    golden = Golden()
-    for frame, column, row, value in damages:
-        given = getattr(golden, frame)
-        given[list(given)[column % len(given)]][row] = value
-    try:
-        counted = tabulate(*golden.frames(), "PH3", truncate=truncate, engine=database, validation=validation)
-    except InvalidHouseholds:
-        assert validation != "none"
-    else:
-        assert set(counted["REGION_ID"]) <= {"1", PUERTO_RICO, *STATES}
-        assert counted["COUNT"].min() >= 0
-
-
-# Household types from members
 
 
 COMPANY = [f"{code}" for code in range(21, 37)]

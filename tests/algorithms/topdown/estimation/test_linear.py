@@ -81,9 +81,6 @@ def test_an_error_names_few_and_survives_a_process():
     assert (sent.names, str(sent)) == (error.names, str(error))
 
 
-# How far the parent gives way
-
-
 def test_the_slack_of_the_failsafe():
     boxes = (box("least", [0, 1, 2, 3], [[4, 0, 2, 0]]),)
     kin = family(1, 4, [3, 2, 0, 4], boxes=boxes)
@@ -110,9 +107,6 @@ def test_far_from_the_tables_only_in_the_failsafe():
     loose = family(1, 3, [9, 9, 0], margin=TOTAL, slack=1.0)
     rounded = round_family(np.array([[5.5, 4.5, 8.0]]), loose)
     assert (rounded.tables.tolist(), rounded.reach) == ([[9, 9, 0]], 2)
-
-
-# The smallest tolerance
 
 
 def least_by_cells(kin, targets):

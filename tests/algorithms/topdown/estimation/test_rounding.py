@@ -96,9 +96,6 @@ def random_problem(rng, parts, cells, root=False):
     return x, Family(parts, cells, (), tuple(boxes), parent), chain
 
 
-# By hand
-
-
 BY_HAND = {
     "largest remainders": (
         [[0.2, 1.5], [0.7, 0.9], [1.1, 0.6]],
@@ -178,9 +175,6 @@ def test_tables_that_no_solver_returns():
             round_family(np.array([[1.5, wrong, 0.0]]), family(1, 3))
 
 
-# Brute force
-
-
 def roundings(x, kin):
     """All ways to go up or down that keep the constraints."""
     floor = np.floor(x).astype(int)
@@ -206,9 +200,6 @@ def test_no_rounding_is_nearer(seed):
         best = min(distance(table, x, queries) for table in every)
         assert distance(rounded.tables, x, queries) == pytest.approx(best, abs=1e-6)
         every = [t for t in every if (answer(chain[0], t) == answer(chain[0], rounded.tables)).all()]
-
-
-# Random problems
 
 
 @pytest.mark.parametrize("times", in_full(40, 1_000))
