@@ -59,7 +59,6 @@ def test_ledger_lists_every_query_and_prints_the_sums():
     assert (account.unbounded, account.bounded) == (ZCDP(US.total), ZCDP(2 * US.total, relation="replace_one"))
     assert list(account.queries.rows()) == [(*row, 2 * row[2]) for row in US.budgets()]
     lines = str(account).partition("\n\n")[0].splitlines()
-    assert len(lines) == 1 + 46 + 1 + 3 + 1
     assert lines[-1].startswith("For one person added or removed (unbounded) or replaced (bounded)")
     assert lines[0].split() == ["rho", "unbounded", "bounded"]
     assert "PH3        state_A-G             0.662976     1.325952" in lines
@@ -163,8 +162,8 @@ def test_file_of_the_bureau_is_read(tmp_path):
 
 
 def test_name_of_a_preset_is_no_path(tmp_path, monkeypatch):
-    (tmp_path / "us").write_text("no config")
     monkeypatch.chdir(tmp_path)
+    Path("us").write_text("no config")
     assert read_config("us") == US
     with pytest.raises(ValueError, match=r"config .* must be a \.json file, got us"):
         read_config(Path("us"))

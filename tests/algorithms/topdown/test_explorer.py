@@ -160,9 +160,8 @@ def test_shares_are_parts_of_what_is_asked():
     state = {key: 0 for key in SHEET.published if key.endswith("/parts")}
     nothing = compute(SHEET.checked(state))
     assert {value for key, value in nothing.items() if "total/all" not in key and key != BUDGET} == {None}
-    state |= {"topdown/all/state/parts": 3, "topdown/all/block/parts": 1, "topdown/all/tract/parts": 5}
-    state |= {"topdown/total/state/parts": 1, "topdown/detailed/state/parts": 1, "topdown/detailed/block/parts": 7}
-    found = compute(SHEET.checked(state))
+    parts = {"all/state": 3, "all/block": 1, "all/tract": 5, "total/state": 1, "detailed/state": 1, "detailed/block": 7}
+    found = compute(SHEET.checked(state | {f"topdown/{place}/parts": part for place, part in parts.items()}))
     shares = [found[f"topdown/all/{PLACES[level]}/share"] for level in LEVELS]
     assert shares == [None, 0.75, None, None, None, 0.25, None]
     assert found["topdown/total/state/share"] == 0.375
@@ -170,14 +169,13 @@ def test_shares_are_parts_of_what_is_asked():
 
 
 def test_a_budget_too_small_for_noise_has_none():
-    state = {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
-    state |= {"topdown/all/nation/parts": 400, "topdown/all/block/parts": 1, "topdown/cenrace/block/parts": 1}
-    state |= {f"topdown/detailed/{place}/parts": 400 for place in PLACES.values()}
-    assert 1e9 < compute(SHEET.checked(state))["topdown/cenrace/block/sigma"] <= WIDEST
+    weak = {"topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
+    small = {"topdown/all/nation/parts": 400, "topdown/all/block/parts": 1, "topdown/cenrace/block/parts": 1}
+    small |= {f"topdown/detailed/{place}/parts": 400 for place in PLACES.values()}
+    assert 1e9 < compute(SHEET.checked(weak | small))["topdown/cenrace/block/sigma"] <= WIDEST
     smallest = {f"topdown/all/{place}/parts": 9999 for place in PLACES.values()} | {"topdown/all/block/parts": 1}
     smallest |= {key: 9999 for key in SHEET.published if key.endswith("block/parts") and "/all/" not in key}
-    smallest |= {"topdown/cenrace/block/parts": 1, "topdown/all/all/privacy": "puredp", "topdown/all/all/budget": 0.001}
-    found = compute(SHEET.checked(smallest))
+    found = compute(SHEET.checked(weak | smallest | {"topdown/cenrace/block/parts": 1}))
     assert found["topdown/cenrace/block/share"] > 0
     assert found["topdown/cenrace/block/sigma"] is None
     assert found["topdown/total/block/sigma"] is not None
