@@ -144,10 +144,10 @@ def view(name, people, units, taus=TAU):
 
 
 def from_database(persons, units):
-    found = defaultdict(list)
+    result = defaultdict(list)
     for _, mafid, _, _, hispanic, race, tenure, hht, hht2, cplt in units.rows():
-        found[mafid].append(U(hht, hht2, cplt, race, hispanic, tenure))
-    return [P(*row) for row in persons.rows()], found
+        result[mafid].append(U(hht, hht2, cplt, race, hispanic, tenure))
+    return [P(*row) for row in persons.rows()], result
 
 
 def by_hand(persons, units, geo, taus=TAU):
@@ -156,14 +156,14 @@ def by_hand(persons, units, geo, taus=TAU):
     housing = set(geo["MAFID"][geo["RTYPE"] == "2"].tolist())
     people, homes = from_database(persons, units)
     homes = {mafid: rows for mafid, rows in homes.items() if mafid in housing}
-    found = Counter()
+    result = Counter()
     for name in QUERIES:
         for person, unit in view(name, people, homes, taus):
             mafid = person if name in DENOMINATORS else person.mafid
             if cell := CELL[name](person, unit):
                 for region, (_, letter) in product(("1", states[mafid]), iterations(name, person, unit)):
-                    found[name, region, "" if name in ("PH2", "PH6") else letter, cell] += 1
-    return found
+                    result[name, region, "" if name in ("PH2", "PH6") else letter, cell] += 1
+    return result
 
 
 TWINS = {"21": "1", "23": "2", "22": "3", "24": "4"}  # relationship of the partner -> CPLT

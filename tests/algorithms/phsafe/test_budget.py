@@ -99,7 +99,7 @@ def test_noise_is_that_of_production():
     assert frame.columns == ("TABLE", "LEVEL", "BUDGET", "STABILITY", "VARIANCE", "NOISE_DISTRIBUTION")
     assert len(frame) == 46
     assert set(frame["NOISE_DISTRIBUTION"]) == {"Discrete Gaussian"}
-    found = {(table, level): values for table, level, _, *values in frame.rows()}
+    result = {(table, level): values for table, level, _, *values in frame.rows()}
     # Of the production release: two digits after the point, a sensitivity of 2 tau + 2 or 2.
     for (table, level), stability, variance in (
         (("PH1_num", "usa_*"), 22, 92401.68),
@@ -111,7 +111,7 @@ def test_noise_is_that_of_production():
         (("PH5_denom", "state_*"), 2, 14814.81),
         (("PH8_denom", "state_A-G"), 2, 1709.402),
     ):
-        assert found[table, level][:2] == [stability, pytest.approx(variance, rel=1e-6)]
+        assert result[table, level][:2] == [stability, pytest.approx(variance, rel=1e-6)]
 
 
 def test_pure_noise_is_geometric_with_its_own_variance():

@@ -159,8 +159,8 @@ def test_a_rule_is_told_in_one_line_with_the_columns_and_homes_of_the_file(phsaf
     given = columns(Path(f"{name}.csv"))
     given[column][0] = value
     Frame(given).to_csv(anew(f"{name}.csv"))
-    told = refused_by(phsafe, *command(*OWN, **ORDINARY))[-1]
-    assert told == message.format("1 row broke it, such as")
+    line = refused_by(phsafe, *command(*OWN, **ORDINARY))[-1]
+    assert line == message.format("1 row broke it, such as")
 
 
 @pytest.mark.parametrize("parts", ["1", "2"])

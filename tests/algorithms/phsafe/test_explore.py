@@ -135,66 +135,63 @@ SHEET = sheet()
 
 def test_the_published_state_is_table_10():
     """Its margins alone give its budgets, to the printed digits."""
-    found = compute(SHEET.published)
+    result = compute(SHEET.published)
     anew = compute(SHEET.checked({f"phsafe/{row['table']}/{row['level']}/rho": None for row in PRINTED}))
     assert len(PRINTED) == 46
     for row in PRINTED:
         place = f"phsafe/{row['table']}/{row['level']}"
-        assert found[f"{place}/rho"] == float(row["unbounded"])
+        assert result[f"{place}/rho"] == float(row["unbounded"])
         assert SHEET.published[f"{place}/margin"] == row["target"]
         digits = len(row["unbounded"].partition(".")[2])
         assert round(anew[f"{place}/rho"], digits) == float(row["unbounded"])
-    assert f"{found['phsafe/total/all/rho']:.6f}" == "1.257281"
-    assert f"{found['phsafe/total/all/bounded_rho']:.6f}" == "2.514562"
+    assert f"{result['phsafe/total/all/rho']:.6f}" == "1.257281"
+    assert f"{result['phsafe/total/all/bounded_rho']:.6f}" == "2.514562"
 
 
 @pytest.mark.parametrize("config", ["us", "pr", CONFIG])
 def test_settings_are_a_state_with_the_numbers_of_explore(config):
-    found = compute(SHEET.checked(state_of(config)))
-    for table, level, budget, _, sigma, margin, covered, exact in explore(config).rows():
-        place = f"phsafe/{table}/{level}"
-        shown = [found[f"{place}/{name}"] for name in ("rho", "sigma", "margin", "coverage", "exact")]
-        assert shown == [budget, sigma, margin, covered, exact]
-    assert found["phsafe/total/all/rho"] == read_config(config).total
+    result = compute(SHEET.checked(state_of(config)))
+    for table, level, budget, _, *accuracy in explore(config).rows():
+        names = ("rho", "sigma", "margin", "coverage", "exact")
+        assert [result[f"phsafe/{table}/{level}/{name}"] for name in names] == [budget, *accuracy]
+    assert result["phsafe/total/all/rho"] == read_config(config).total
 
 
 def test_pure_privacy_takes_its_budgets_from_exact_margins():
-    found = compute(SHEET.checked({"phsafe/all/all/privacy": "puredp"}))
+    result = compute(SHEET.checked({"phsafe/all/all/privacy": "puredp"}))
     config = choose(US_PURE, margins=TARGETS)
-    assert found["phsafe/total/all/epsilon"] == config.total
-    assert found["phsafe/total/all/rho"] is None
-    assert found["phsafe/total/all/bounded_epsilon_tight"] == Ledger(config).bounded.epsilon_at(1e-10)
+    assert result["phsafe/total/all/epsilon"] == config.total
+    assert result["phsafe/total/all/rho"] is None
+    assert result["phsafe/total/all/bounded_epsilon_tight"] == Ledger(config).bounded.epsilon_at(1e-10)
     for row in PRINTED:
-        assert found[f"phsafe/{row['table']}/{row['level']}/exact"] == row["target"]
+        assert result[f"phsafe/{row['table']}/{row['level']}/exact"] == row["target"]
 
 
 def test_what_is_not_released_costs_nothing():
     off = {key: False for key in SHEET.published if key.endswith("/on")}
-    found = compute(SHEET.checked(off))
-    assert {value for key, value in found.items() if "/total/" not in key and "/all/" not in key} == {None}
-    assert found["phsafe/total/all/rho"] == found["phsafe/total/all/epsilon_tight"] == 0
+    result = compute(SHEET.checked(off))
+    assert {value for key, value in result.items() if "/total/" not in key and "/all/" not in key} == {None}
+    assert result["phsafe/total/all/rho"] == result["phsafe/total/all/epsilon_tight"] == 0
     alone = compute(SHEET.checked({**off, "phsafe/PH2/usa_*/on": True}))
     assert alone["phsafe/PH2/usa_*/share"] == 1
 
 
 def test_the_curve_is_the_price_of_margins_around_the_current_one():
-    found = compute(SHEET.checked({"phsafe/curve/all/row": "PH1_denom/usa_*"}))
-    assert found["phsafe/curve/now/margin"] == found["phsafe/PH1_denom/usa_*/margin"]
-    points = [
-        (found[f"phsafe/curve/{step:02}/margin"], found[f"phsafe/curve/{step:02}/budget"]) for step in (10, 20, 40)
-    ]
-    assert [margin for margin, _ in points] == [247, 495, 990]
-    assert all(budget == pytest.approx((1.645 * 2 / margin) ** 2 / 2) for margin, budget in points)
+    result = compute(SHEET.checked({"phsafe/curve/all/row": "PH1_denom/usa_*"}))
+    assert result["phsafe/curve/now/margin"] == result["phsafe/PH1_denom/usa_*/margin"]
+    for step, margin in (("10", 247), ("20", 495), ("40", 990)):
+        assert result[f"phsafe/curve/{step}/margin"] == margin
+        assert result[f"phsafe/curve/{step}/budget"] == pytest.approx((1.645 * 2 / margin) ** 2 / 2)
 
 
 def test_what_a_threshold_leaves_out_of_the_households_at_hand():
     sizes = household_sizes(*PATHS, CONFIG)
     assert sizes.keys() == US.tau.keys()
-    found, homes = compute(SHEET.checked({"phsafe/PH1_num/all/tau": 4}), sizes), sizes["PH1_num"]
+    result, homes = compute(SHEET.checked({"phsafe/PH1_num/all/tau": 4}), sizes), sizes["PH1_num"]
     left_out = sum((size - 4) * number for size, number in homes.items() if size > 4)
     people = sum(size * number for size, number in homes.items())
-    assert found["phsafe/PH1_num/all/left_out"] == left_out > 0
-    assert found["phsafe/PH1_num/all/left_out_share"] == left_out / people
+    assert result["phsafe/PH1_num/all/left_out"] == left_out > 0
+    assert result["phsafe/PH1_num/all/left_out_share"] == left_out / people
     assert compute(SHEET.published)["phsafe/PH1_num/all/left_out"] is None
     assert compute(SHEET.published, {"PH2": {}})["phsafe/PH2/all/left_out_share"] is None
 
@@ -214,8 +211,8 @@ def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     for wrong in (recoded, [*persons, *units, "--html", "third.html"], ["--recode=recode.json", "--html=a.html"]):
         assert plaudit("explore", "phsafe", *wrong) == 2
-        told = "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
-        assert capsys.readouterr().err == f"plaudit: error: {told}\n"
+        message = "--persons, --units and --geo go together, with --recode and --derive if any, and with --html FILE"
+        assert capsys.readouterr().err == f"plaudit: error: {message}\n"
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,11 @@ def test_outputs_are_counts_in_the_order_of_the_settings(pair):
     outputs = mechanism(pair.x, 3, np.random.default_rng(0))
     assert outputs.dtype == np.int64
     assert np.array_equal(outputs, [exact] * 3)
+    noisy = mechanism.measured(pair.x, np.random.default_rng(0))  # one run, as a tabulation
+    assert (noisy.states, noisy.counts.keys()) == (pair.x.states, pair.x.counts.keys())
+    for query, counts in noisy.counts.items():
+        assert np.array_equal(counts, pair.x.counts[query])
+        assert counts is not pair.x.counts[query]
 
 
 def test_some_of_the_queries(pair):
@@ -60,16 +65,6 @@ def test_some_of_the_queries(pair):
     assert mechanism.queries == (only[1], only[0])  # as the settings have them
     assert mechanism(pair.x, 5, np.random.default_rng(0)).shape == (5, 6 + 3)
     assert mechanism.claim == ZCDP(0.4)
-
-
-def test_one_run_as_a_tabulation(pair):
-    settings = config(1e9)
-    noisy = PHSafe(settings).measured(pair.x, np.random.default_rng(0))
-    assert noisy.states == pair.x.states
-    assert noisy.counts.keys() == pair.x.counts.keys()
-    for query, counts in noisy.counts.items():
-        assert np.array_equal(counts, pair.x.counts[query])
-        assert counts is not pair.x.counts[query]
 
 
 @pytest.mark.parametrize(("definition", "law"), [("zcdp", DiscreteGaussian), ("puredp", TwoTailedGeometric)])
@@ -155,9 +150,9 @@ def test_pure_noise_loses_its_rate_for_every_step_of_a_count(pair):
 def test_log_likelihood_is_the_sum_of_the_log_masses(pair, definition):
     mechanism = PHSafe(config(0.5, definition))
     outputs = mechanism(pair.x, 3, np.random.default_rng(4))
-    found = mechanism.log_likelihood(outputs, pair.y)
-    assert found.shape == (3,)
-    for run, value in zip(outputs, found, strict=True):
+    result = mechanism.log_likelihood(outputs, pair.y)
+    assert result.shape == (3,)
+    for run, value in zip(outputs, result, strict=True):
         total, start = 0.0, 0
         for query in mechanism.queries:
             exact = pair.y.counts[query].ravel()

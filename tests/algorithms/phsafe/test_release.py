@@ -31,12 +31,12 @@ MODULE, RNG = sys.modules["algorithms.phsafe.release"], np.random.default_rng
 
 def counts_of(tables):
     """The rows of all tables, as production's table of counts has them, and sorted as that is."""
-    found = []
+    result = []
     for name, table in tables.items():
         codes = table["ITERATION_CODE"] if "ITERATION_CODE" in table.columns else [""] * len(table)
         parts = (table["REGION_TYPE"], table["REGION_ID"], codes, table[f"{name}_DATA_CELL"], table["COUNT"].tolist())
-        found += [(name, *row) for row in zip(*parts, strict=True)]
-    return sorted(found)
+        result += [(name, *row) for row in zip(*parts, strict=True)]
+    return sorted(result)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +84,9 @@ def test_variances_are_those_of_the_settings():
         source = {"PH5_num": "PH4", "PH8_num": "PH7"}.get(name, name)
         change = 2 * taus[source] + 2 if source in taus else 2
         variance = change**2 / (2 * budgets[source])
-        cells, found = tables[name][f"{name}_DATA_CELL"], tables[name]["VARIANCE"]
+        cells, result = tables[name][f"{name}_DATA_CELL"], tables[name]["VARIANCE"]
         wanted = np.where((cells == "2") & (name == "PH8_num"), 2 * variance, variance)
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        np.testing.assert_allclose(result, wanted, rtol=1e-12)
 
 
 def test_ph5_and_ph8_numerators_are_the_noisy_cells_of_ph4_and_ph7(noisy):
@@ -126,10 +126,10 @@ def test_noise_has_the_law_it_is_published_with(source):
     for _ in range(3):
         for (table, level), noise in PHSafe(settings).measured(nobody, rng).counts.items():
             published, flat = noise_law(settings, table, level), noise.ravel()
-            for factor, found in drawn.items():  # uniform, exactly, if it has the law: spread within each step
+            for factor, result in drawn.items():  # uniform, exactly, if it has the law: spread within each step
                 law = DiscreteGaussian(factor * published.scale)
-                found.append(law.cdf(flat - 1) + spread.random(flat.size) * np.exp(law.logpmf(flat)))
-    p = {factor: stats.kstest(np.concatenate(found), "uniform").pvalue for factor, found in drawn.items()}
+                result.append(law.cdf(flat - 1) + spread.random(flat.size) * np.exp(law.logpmf(flat)))
+    p = {factor: stats.kstest(np.concatenate(result), "uniform").pvalue for factor, result in drawn.items()}
     assert sum(map(len, drawn[1.0])) == 3 * 10_608
     assert p[1.0] > 1e-6
     assert p[0.9] < 1e-6

@@ -40,9 +40,9 @@ def keeps_everything(topdown: TopDown, tables: np.ndarray, histogram: np.ndarray
         groups = schema.query(invariant.query).groups
         assert np.array_equal(answer(groups, tables[areas]), answer(groups, truth[areas]))
     for bounds in topdown.bounds:
-        found = answer(schema.query(bounds.query).groups, tables[tree.cut(bounds.level)])
-        assert bounds.lower is None or (found >= np.asarray(bounds.lower)).all()
-        assert bounds.upper is None or (found <= np.asarray(bounds.upper)).all()
+        result = answer(schema.query(bounds.query).groups, tables[tree.cut(bounds.level)])
+        assert bounds.lower is None or (result >= np.asarray(bounds.lower)).all()
+        assert bounds.upper is None or (result <= np.asarray(bounds.upper)).all()
 
 
 @st.composite
@@ -88,8 +88,8 @@ def test_every_constraint_holds(times: int) -> None:
     @settings(max_examples=times)
     def hold(problem: tuple[TopDown, np.ndarray, int]) -> None:
         topdown, histogram, seed = problem
-        found = topdown.estimate(topdown.measure(histogram, np.random.default_rng(seed)))
-        keeps_everything(topdown, found.tables, histogram)
+        result = topdown.estimate(topdown.measure(histogram, np.random.default_rng(seed)))
+        keeps_everything(topdown, result.tables, histogram)
 
     hold()
 
@@ -108,8 +108,8 @@ def test_without_noise_the_truth_comes_back(name: str, solver: str) -> None:
     tree = Hierarchy.regular(2, 3)
     topdown = preset(name, tree, epsilon=1e5, solver=solver)
     histogram = np.random.default_rng(2).poisson(2, (tree.n_leaves, topdown.schema.cells))
-    found = topdown(histogram, 2, np.random.default_rng(1))
-    assert np.array_equal(found, [histogram] * 2)
+    result = topdown(histogram, 2, np.random.default_rng(1))
+    assert np.array_equal(result, [histogram] * 2)
 
 
 def test_the_redistricting_data_come_back_too() -> None:
@@ -131,8 +131,8 @@ def test_both_solvers_find_the_same_tables(monkeypatch: pytest.MonkeyPatch) -> N
     options: dict[str, Any] = {"invariants": [Invariant("total", 1)], "promise": PureDP(0.5, "replace_one")}
     monkeypatch.setattr(quadratic, "_TOLERANCE", 1e-10)  # at 1e-9 tables may be 2e-4 from the optimum
     first, second = small(solver="piqp", **options), small(solver="batched", **options)
-    found = first.measure(HISTOGRAM, np.random.default_rng(5), size=10)
-    one, other = first.estimate(found), second.estimate(found)
+    result = first.measure(HISTOGRAM, np.random.default_rng(5), size=10)
+    one, other = first.estimate(result), second.estimate(result)
     assert np.array_equal(one, one.tables)  # as an array, an estimate is its tables
     assert np.abs(one.real[:, 0] - other.real[:, 0]).max() < 1e-4
     off, away = (np.abs(each.tables - each.real)[:, 0].sum(axis=-1) for each in (one, other))
@@ -145,8 +145,8 @@ def test_both_solvers_find_the_same_tables(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 def test_families_in_parallel_are_the_same() -> None:
     """Processes of joblib (loky), and the same numbers to the last bit."""
-    found = small().measure(HISTOGRAM, np.random.default_rng(5), size=4)
-    one, two = small(n_jobs=1).estimate(found), small(n_jobs=2).estimate(found)
+    result = small().measure(HISTOGRAM, np.random.default_rng(5), size=4)
+    one, two = small(n_jobs=1).estimate(result), small(n_jobs=2).estimate(result)
     assert np.array_equal(one.tables, two.tables)
     assert np.array_equal(one.real, two.real)
 
@@ -158,16 +158,16 @@ def test_the_root_has_the_variance_of_least_squares() -> None:
     """
     topdown = small(solver="batched")
     histogram = HISTOGRAM + 1_000
-    found = topdown.measure(histogram, np.random.default_rng(9), size=4_000)
-    errors = topdown.estimate(found).real[:, 0] - histogram.sum(axis=0)
+    result = topdown.measure(histogram, np.random.default_rng(9), size=4_000)
+    errors = topdown.estimate(result).real[:, 0] - histogram.sum(axis=0)
     information = np.zeros((6, 6))
     for name in ("total", "home", "detailed"):
         groups = SCHEMA.query(name).groups
-        information += (groups[:, np.newaxis] == groups) / found.noisy[0, name].variance[0]
+        information += (groups[:, np.newaxis] == groups) / result.noisy[0, name].variance[0]
     expected = np.linalg.inv(information)
     spread = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / len(errors))
     assert (np.abs(np.cov(errors.T) - expected) < 5 * 1.5 * spread).all()  # a half more for tails longer than normal
-    measured = found.noisy[0, "detailed"].variance[0]
+    measured = result.noisy[0, "detailed"].variance[0]
     assert np.diag(expected).max() < 0.95 * measured  # negative control: not the measured cells alone
     assert np.diag(np.cov(errors.T)).max() < measured
 
@@ -191,22 +191,22 @@ def incompatible(*invariants: Invariant, **options: Any) -> tuple[TopDown, Any]:
     few = Bounds("few", "detailed", 1, None, [[1, 1, 3, 3, 0, 0], [3, 3, 1, 1, 0, 0]])
     rules = {"invariants": [Invariant("total", 1), *invariants], "bounds": [few]}
     topdown = TopDown(SCHEMA, tree, budget, **rules, **options)
-    found = topdown.measure(histogram, np.random.default_rng(1))
-    noisy = dict(found.noisy)
+    result = topdown.measure(histogram, np.random.default_rng(1))
+    noisy = dict(result.noisy)
     noisy[0, "detailed"] = replace(noisy[0, "detailed"], answers=np.array([[4, 2, 0, 0, 0, 0]]))
-    return topdown, replace(found, noisy=noisy)
+    return topdown, replace(result, noisy=noisy)
 
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])
 def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     """Also ages of the nation, which are invariant, and of which the minimal schema of the failsafe has none."""
     topdown, measurements = incompatible(minimal="total", solver=solver)
-    found = topdown.estimate(measurements)
-    keeps_everything(topdown, found.tables, np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]]))
-    assert found.tables[0, :2].sum() == 5  # one person gave way
-    assert np.abs(found.tables[0] - [4, 2, 0, 0, 0, 0]).sum() == 2
-    (failure,) = found.failures
-    assert (failure.run, failure.area, found.routes["failsafe"]) == (0, "0", 1)
+    result = topdown.estimate(measurements)
+    keeps_everything(topdown, result.tables, np.array([[1, 1, 1, 0, 0, 0], [2, 1, 0, 0, 0, 0]]))
+    assert result.tables[0, :2].sum() == 5  # one person gave way
+    assert np.abs(result.tables[0] - [4, 2, 0, 0, 0, 0]).sum() == 2
+    (failure,) = result.failures
+    assert (failure.run, failure.area, result.routes["failsafe"]) == (0, "0", 1)
     assert [
         words for words in ("parent", "few in 1, house, minor <= 1", "conflict") if words not in failure.reason
     ] == []
@@ -215,9 +215,9 @@ def test_the_failsafe_keeps_constraints_and_is_reported(solver: str) -> None:
     adult = replace(measurements.noisy[1, "detailed"], answers=np.array([[1, 1, 0, 1, 0, 0], [2, 1, 0, 0, 0, 0]]))
     noisy = {**measurements.noisy, (1, "detailed"): adult}  # who gives way would rather be an adult
     known = {**measurements.known, str(ages): np.array([[4, 2]])}
-    found = topdown.estimate(replace(measurements, noisy=noisy, known=known))
-    assert found.failures
-    assert answer(SCHEMA.query("age").groups, found.tables[0]).tolist() == [4, 2]
+    result = topdown.estimate(replace(measurements, noisy=noisy, known=known))
+    assert result.failures
+    assert answer(SCHEMA.query("age").groups, result.tables[0]).tolist() == [4, 2]
 
 
 def test_bounds_are_tightened_by_each_other() -> None:
@@ -246,7 +246,7 @@ def test_a_first_pass_that_does_not_converge_is_never_hidden(monkeypatch: pytest
     """The batched solver stops after one step of the first pass: those families are solved one by one, both passes."""
     passes = {j: [["total", "home"], ["detailed"]] for j in range(3)}
     sound = small(solver="piqp", passes=passes)
-    found = sound.measure(HISTOGRAM, np.random.default_rng(5), size=2)
+    result = sound.measure(HISTOGRAM, np.random.default_rng(5), size=2)
     solve = batched.solve_level
     calls = []
 
@@ -255,7 +255,7 @@ def test_a_first_pass_that_does_not_converge_is_never_hidden(monkeypatch: pytest
         return solve(*arguments, **options, iterations=1 if len(calls) % 2 else 2000)
 
     monkeypatch.setattr(batched, "solve_level", hasty)
-    assert np.array_equal(small(solver=solver, passes=passes).estimate(found).tables, sound.estimate(found).tables)
+    assert np.array_equal(small(solver=solver, passes=passes).estimate(result).tables, sound.estimate(result).tables)
     assert bool(calls) == (solver == "batched")
 
 
@@ -263,10 +263,10 @@ def test_a_root_without_tables_names_its_conflicts() -> None:
     """Invariants that were tampered with: the bounds allow 20 people, and 99 are said to live there."""
     least = Bounds("small", "total", 0, [0], [20])
     topdown = small(promise=PureDP(1.0), invariants=[Invariant("age", 0)], bounds=[least], minimal="total")
-    found = topdown.measure(np.zeros((4, 6), int), np.random.default_rng(1))
-    (name,) = found.known
+    result = topdown.measure(np.zeros((4, 6), int), np.random.default_rng(1))
+    (name,) = result.known
     with pytest.raises(ValueError, match=r"small.*age of level 0|age of level 0.*small"):
-        topdown.estimate(replace(found, known={name: np.array([[50, 49]])}))
+        topdown.estimate(replace(result, known={name: np.array([[50, 49]])}))
 
 
 def stopping(solve: Any, where: Any) -> Any:
@@ -275,14 +275,14 @@ def stopping(solve: Any, where: Any) -> Any:
 
 
 def test_a_solver_that_stops_early_is_never_believed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = small().measure(HISTOGRAM, np.random.default_rng(5))
+    result = small().measure(HISTOGRAM, np.random.default_rng(5))
     solve = quadratic.solve
     monkeypatch.setattr(quadratic, "solve", stopping(solve, lambda family: True))
     with pytest.raises(RuntimeError, match=r"does not converge: residuals 3.5 \(people\).*there is no failsafe"):
-        small().estimate(found)
+        small().estimate(result)
     parts = stopping(solve, lambda family: family.margin is None and family.parent is not None)
     monkeypatch.setattr(quadratic, "solve", parts)
-    saved = small(minimal="home").estimate(found)
+    saved = small(minimal="home").estimate(result)
     copied = {"2"} if saved.routes.get("copy") else set()
     assert {failure.area for failure in saved.failures} == {"0", "1", "2"} - copied
     keeps_everything(small(), saved.tables, HISTOGRAM)
@@ -320,7 +320,7 @@ def test_a_failsafe_that_does_not_work_out_is_no_table(monkeypatch: pytest.Monke
 
 
 def test_a_rounding_that_breaks_a_constraint_is_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = small().measure(HISTOGRAM, np.random.default_rng(5))
+    result = small().measure(HISTOGRAM, np.random.default_rng(5))
     monkeypatch.setattr(rounding, "check", lambda *_, **__: ("few in 1",))
     with pytest.raises(RuntimeError, match=r"^rounding breaks few in 1, and there is no failsafe for "):
-        small().estimate(found)
+        small().estimate(result)

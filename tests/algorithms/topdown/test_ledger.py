@@ -44,7 +44,7 @@ def test_settings_are_those_that_the_page_on_production_says():
     nested, other = passes["state"][1], ", ".join(level for level in levels if len(passes[level]) == 1)
     lower, upper = run.bounds[0].lower[0], run.bounds[0].upper[0]
     shares = ", ".join(f"{float(share):g} {name}" for name, share in TEST.queries["nation"].items())
-    found = {
+    result = {
         "budget of persons": f"= {run.claim.budget:.4f}",
         "delta": f"delta {Ledger(run).delta:g}",
         f"shares of the {sum(map(len, PERSONS.queries.values()))} queries": "the table below",
@@ -58,7 +58,9 @@ def test_settings_are_those_that_the_page_on_production_says():
         "end-to-end test: budget": f"{TEST.levels['nation']} for each of the {len(TEST.levels)} levels; {shares}",
         "end-to-end test: failsafe, rounding": f"on {TEST.minimal}; {TEST.rounding or 'cell by cell'}",
     }
-    assert {name: words for name, words in found.items() if words not in {row[0]: str(row) for row in ROWS}[name]} == {}
+    assert {
+        name: words for name, words in result.items() if words not in {row[0]: str(row) for row in ROWS}[name]
+    } == {}
     assert all(passes[level] == [["total"], nested] for level in first.split(", "))
     assert passes["block"] == passes["nation"] == [["total", *nested]]
 
@@ -78,9 +80,9 @@ def test_totals_are_those_of_the_redistricting_data(name, rho, epsilons):
     account = Ledger(preset(name, SIX_LEVELS))
     assert account.replaced.relation == "replace_one"
     assert rounded(account.replaced.rho, rho) == rho
-    found = {way: replaced for way, replaced, _ in account.epsilons.rows()}
-    assert list(found) == ["simple", "tight", "Gaussian"]
-    assert {way: rounded(found[way], printed) for way, printed in epsilons.items()} == epsilons
+    result = {way: replaced for way, replaced, _ in account.epsilons.rows()}
+    assert list(result) == ["simple", "tight", "Gaussian"]
+    assert {way: rounded(result[way], printed) for way, printed in epsilons.items()} == epsilons
     assert f"{epsilons['tight']}" in str(account)
 
 

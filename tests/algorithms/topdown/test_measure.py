@@ -37,22 +37,22 @@ def moved(source: tuple[int, int], target: tuple[int, int]) -> NeighborPair:
 def test_noise_has_the_law_of_its_share() -> None:
     """Chi-square tests of 4 laws with 10,000 or 20,000 draws each; false alarm 4e-6 in all."""
     topdown = release(PureDP(4.0, "replace_one"))
-    found = topdown.measure(HISTOGRAM, np.random.default_rng(20260901), size=5_000)
+    result = topdown.measure(HISTOGRAM, np.random.default_rng(20260901), size=5_000)
     tables, edges = topdown.tables(HISTOGRAM), np.arange(-6, 7)
     for level, name, epsilon in ((0, "detailed", 0.5), (1, "total", 0.125), (1, "sex", 0.375), (2, "sex", 0.5)):
         exact = np.array([np.bincount(SCHEMA.query(name).groups, table) for table in tables[TREE.level(level)]])
-        errors = (found.noisy[level, name].answers - exact).ravel()[:20_000]
+        errors = (result.noisy[level, name].answers - exact).ravel()[:20_000]
         law = TwoTailedGeometric(epsilon)
         observed = np.histogram(errors, [-np.inf, *(edges - 0.5), np.inf])[0]
         expected = errors.size * np.diff([0, *law.cdf(edges - 1.0), 1])
         assert stats.chisquare(observed, expected).pvalue > 1e-6
-        assert found.noisy[level, name].variance == pytest.approx(law.variance, rel=1e-12)
+        assert result.noisy[level, name].variance == pytest.approx(law.variance, rel=1e-12)
 
 
 def test_one_run_has_no_leading_axis() -> None:
     topdown = release(ZCDP(0.5, "replace_one"))
     one = topdown.measure(HISTOGRAM, np.random.default_rng(1))
-    assert {key: found.answers.shape for key, found in one.noisy.items()} == {
+    assert {key: result.answers.shape for key, result in one.noisy.items()} == {
         (0, "detailed"): (1, 4), (1, "total"): (2, 1), (1, "sex"): (2, 2), (2, "sex"): (4, 2), (2, "detailed"): (4, 4),
     }  # fmt: skip
     many = topdown.measure(HISTOGRAM, np.random.default_rng(1), size=1)
@@ -128,8 +128,8 @@ class Leaky(TopDown):
         return super().measure(histogram, rng, **options)
 
     def estimate(self, measurements: Measurements) -> Any:
-        found = super().estimate(measurements)
-        return replace(found, tables=getattr(self, "truth", found.tables))
+        result = super().estimate(measurements)
+        return replace(result, tables=getattr(self, "truth", result.tables))
 
 
 @pytest.mark.parametrize("solver", ["piqp", "batched"])
@@ -146,19 +146,19 @@ def test_the_tables_depend_on_the_measurements_alone(solver: str, kind: type[Top
     )
     assert set(vars(ours)) == {"noisy", "known"}
     assert {name: totals.tolist() for name, totals in ours.known.items()} == {"total of level 0 (invariant)": [[60]]}
-    found, *again = (plan.estimate(ours) for plan in (topdown, fresh, elsewhere))
+    result, *again = (plan.estimate(ours) for plan in (topdown, fresh, elsewhere))
     topdown.measure(others, np.random.default_rng(4))
     again.append(topdown.estimate(ours))
-    same = [np.array_equal(found.tables, each.tables) and np.array_equal(found.real, each.real) for each in again]
+    same = [np.array_equal(result.tables, each.tables) and np.array_equal(result.real, each.real) for each in again]
     assert same == [kind is TopDown] * 3
     assert not np.array_equal(fresh.estimate(theirs).tables, again[0].tables)  # of other measurements
 
 
 def test_measurements_of_another_plan_are_refused() -> None:
     topdown = release(PureDP(1.0, "replace_one"), invariants=[Invariant("total", 0)])
-    found = topdown.measure(HISTOGRAM, np.random.default_rng(3))
-    narrow = {key: replace(one, answers=one.answers[..., :1]) for key, one in found.noisy.items()}
-    runs = {key: replace(one, answers=np.array([one.answers] * (1 + key[0]))) for key, one in found.noisy.items()}
+    result = topdown.measure(HISTOGRAM, np.random.default_rng(3))
+    narrow = {key: replace(one, answers=one.answers[..., :1]) for key, one in result.noisy.items()}
+    runs = {key: replace(one, answers=np.array([one.answers] * (1 + key[0]))) for key, one in result.noisy.items()}
     shape = "must have 1 areas by 4 answers of detailed at level 0, got"
     for change, words in (
         ({"noisy": {}}, f"{shape} None"),
@@ -167,4 +167,4 @@ def test_measurements_of_another_plan_are_refused() -> None:
         ({"noisy": runs}, r"must all have the same runs, got \[\(1,\), \(2,\), \(3,\)\]"),
     ):
         with pytest.raises(ValueError, match=words):
-            topdown.estimate(replace(found, **change))
+            topdown.estimate(replace(result, **change))

@@ -62,10 +62,10 @@ def test_noise_pays_for_what_a_neighbor_changes() -> None:
         (ZCDP(0.8, "add_remove"), DiscreteGaussian(5**0.5)),
     ):
         budget = Budget(promise, ["1/2", "1/2"], [{"total": 1}, {"total": "1/4", "age": "3/4"}])
-        found = budget.law(Fraction(1, 2), "total", 1)
-        assert type(found) is type(law)
-        assert found.variance == pytest.approx(law.variance, rel=1e-12)
-        assert found.variance >= law.variance  # rounded towards more noise
+        result = budget.law(Fraction(1, 2), "total", 1)
+        assert type(result) is type(law)
+        assert result.variance == pytest.approx(law.variance, rel=1e-12)
+        assert result.variance >= law.variance  # rounded towards more noise
 
 
 @given(st.fractions(Fraction(1, 10**9), 1), st.floats(0.1, 1e6), st.sampled_from(["replace_one", "add_remove"]))
@@ -149,14 +149,14 @@ def test_bounds_of_an_area_are_those_of_its_parts() -> None:
     query = SCHEMA.query("age")
     lower = [[1, 0], [2, 5], [0, 0]]
     upper = [[4, np.inf], [3, 9], [7, 8]]
-    found = Constraint.spread("ages", query, TREE, TREE.leaves, lower, upper)
-    assert found.lower.tolist() == [[3, 5], [3, 5], [0, 0], *lower]
-    assert found.upper.tolist() == [[14, np.inf], [7, np.inf], [7, 8], *upper]
+    result = Constraint.spread("ages", query, TREE, TREE.leaves, lower, upper)
+    assert result.lower.tolist() == [[3, 5], [3, 5], [0, 0], *lower]
+    assert result.upper.tolist() == [[14, np.inf], [7, np.inf], [7, 8], *upper]
     answers = np.zeros((TREE.n_nodes, 2), np.int64)
-    assert broken(found, answers, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
+    assert broken(result, answers, TREE) == "ages: minor in 0 must be from 3 to 14, got 0"
     words = f"ages: minor in {TREE.labels[3]} must be from 1 to 4, got 0"
-    assert broken(found, answers[3:], TREE, slice(3, 6)) == words
-    assert broken(found, np.array([[1, 0], [2, 5]]), TREE, slice(3, 5)) is None
+    assert broken(result, answers[3:], TREE, slice(3, 6)) == words
+    assert broken(result, np.array([[1, 0], [2, 5]]), TREE, slice(3, 5)) is None
 
 
 def test_bad_bounds_are_refused() -> None:
@@ -171,13 +171,16 @@ def test_bad_bounds_are_refused() -> None:
 
 
 def test_facilities_and_structural_zeros_bound_persons() -> None:
-    found = facility_bounds("home", 2, [[3, 0, 2], [0, 1, 0], [1, 1, 1]])
-    assert np.asarray(found.lower).tolist() == [[0, 0, 2], [0, 1, 0], [0, 1, 1]]
-    assert np.asarray(found.upper).tolist() == [[297, 0, 199_998], [0, 99_999, 0], [99, 99_999, 99_999]]
-    found = facility_bounds("home", 2, [[3, 0, 2]], (1, 99_999))
-    assert [np.asarray(side).tolist() for side in (found.lower, found.upper)] == [[[3, 0, 2]], [[299_997, 0, 199_998]]]
-    found = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
-    assert np.asarray(found.upper).tolist() == [np.inf, np.inf, np.inf, np.inf, 0, np.inf]
+    result = facility_bounds("home", 2, [[3, 0, 2], [0, 1, 0], [1, 1, 1]])
+    assert np.asarray(result.lower).tolist() == [[0, 0, 2], [0, 1, 0], [0, 1, 1]]
+    assert np.asarray(result.upper).tolist() == [[297, 0, 199_998], [0, 99_999, 0], [99, 99_999, 99_999]]
+    result = facility_bounds("home", 2, [[3, 0, 2]], (1, 99_999))
+    assert [np.asarray(side).tolist() for side in (result.lower, result.upper)] == [
+        [[3, 0, 2]],
+        [[299_997, 0, 199_998]],
+    ]
+    result = structural_zeros(SCHEMA, 2, [{"home": "dorm", "age": "minor"}])
+    assert np.asarray(result.upper).tolist() == [np.inf, np.inf, np.inf, np.inf, 0, np.inf]
 
 
 def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:

@@ -258,13 +258,13 @@ def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypa
     topdown = plan(tree=tree)
     release(topdown, histogram, out=tmp_path / "array", rng=rng(), areas=AREAS)
     with Spilled() as store:
-        found = store_histogram(store, Frame(PERSONS), SCHEMA, AREAS, places=places)
+        result = store_histogram(store, Frame(PERSONS), SCHEMA, AREAS, places=places)
         np.testing.assert_array_equal(store.read(LEAVES, 0, histogram.size), histogram.reshape(-1))
         release(topdown, store, out=tmp_path / "stored", rng=rng(), areas=AREAS)
-        other = TopDown(Schema({"sex": "fm"}), found, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"total": 1}] * 3))
-        rule = f"histogram must have {found.n_leaves * 2} counts, leaves x cells, got {histogram.size}"
+        other = TopDown(Schema({"sex": "fm"}), result, Budget(PROMISE, ["1/4", "1/4", "1/2"], [{"total": 1}] * 3))
+        rule = f"histogram must have {result.n_leaves * 2} counts, leaves x cells, got {histogram.size}"
         refuses(ValueError, rule, release, other, store, out=tmp_path / "other", rng=rng())
-    assert (found.labels, found.leaves.tolist()) == (tree.labels, tree.leaves.tolist())
+    assert (result.labels, result.leaves.tolist()) == (tree.labels, tree.leaves.tolist())
     assert contents(tmp_path / "array") == contents(tmp_path / "stored")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["array", "stored"]  # nothing temporary is left
 
@@ -370,8 +370,8 @@ def test_facilities_are_counted_in_the_areas_of_the_data():
     tree = Hierarchy.from_codes(["1", "1"], ["2", "1"])  # leaves in an order of their own
     kinds = ["household", "correctional", "college"]
     rows = {"state": [1, 1, 1], "county": [1, 2, 1], "HHGQ": kinds, "count": [9, 2, 1]}
-    found = read_facilities(Frame(rows), schema, ["state", "county"], tree)
-    assert found.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
+    result = read_facilities(Frame(rows), schema, ["state", "county"], tree)
+    assert result.tolist() == [[0, 2, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 1, 0, 0]]
     empty = Hierarchy.from_codes(["1"] * 3, ["1", "2", "3"])  # a list has areas where nobody lives
     units = read_facilities(Frame({**rows, "county": [1, 3, 3]}), schema, ["state", "county"], empty)
     assert units[:, [0, 1, 5]].tolist() == [[9, 0, 0], [0, 0, 0], [0, 2, 1]]
@@ -449,10 +449,10 @@ def test_facilities_bound_who_lives_where(topdown):
     assert code == DONE
     assert beside_reading(err)[0].startswith("warning: rare groups are far off: 18 and over of votingage (")
     assert "bounds taken as public: persons by facilities." in out
-    found = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
+    result = Counter((row["county"], row["district"], row["hhgq"]) for row in rows_of(Path("out/microdata.csv")))
     somewhere = {("1", "1", "household"), ("1", "2", "household"), ("2", "1", "correctional")}
-    assert somewhere <= set(found) <= somewhere | {("2", "2", "household")}
-    assert found.total() == 600  # the state's total is an invariant
+    assert somewhere <= set(result) <= somewhere | {("2", "2", "household")}
+    assert result.total() == 600  # the state's total is an invariant
 
 
 def test_columns_named_after_levels_choose_them():

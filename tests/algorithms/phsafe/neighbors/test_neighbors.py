@@ -37,8 +37,8 @@ def test_a_pair_reaches_its_number(table, level, relation):
     pair = worst_pair(table, level, "VAL", relation)
     assert (pair.model, pair.relation) == ("VAL", relation)
     change = stability_change(pair.x, pair.y, tables=table)
-    found = dict(zip(change["LEVEL"], change["L2_SQUARED"], strict=True))
-    assert found[level] == expected("VAL", relation, table, level)
+    result = dict(zip(change["LEVEL"], change["L2_SQUARED"], strict=True))
+    assert result[level] == expected("VAL", relation, table, level)
 
 
 @pytest.mark.parametrize(

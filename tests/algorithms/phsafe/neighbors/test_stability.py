@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 def changes(x, y):
     """Of every query, the rows in one view alone and the squared L2 change, where all units are in one state."""
-    found = {}
+    result = {}
     for name in QUERIES:
         views = [Counter(view(name, *side)) for side in (x, y)]
         rows = ((views[0] - views[1]) + (views[1] - views[0])).total()
@@ -56,13 +56,13 @@ def changes(x, y):
         squared = Counter()
         for code, letter, cell in before.keys() | after.keys():
             squared[code] += (after[code, letter, cell] - before[code, letter, cell]) ** 2
-        found[name] = Change(rows, {code: squared[code] for code in ITERATIONS})
-    return found
+        result[name] = Change(rows, {code: squared[code] for code in ITERATIONS})
+    return result
 
 
-def spent(found):
+def spent(result):
     return sum(
-        budget * found[name].squared[level.split("_")[1]] / US.stability(name) ** 2
+        budget * result[name].squared[level.split("_")[1]] / US.stability(name) ** 2
         for name, level, budget in US.budgets()
     )
 
@@ -145,31 +145,31 @@ def declared_change(draw):
 @given(change=derived_change(MAFIDS[0]))
 def test_a_person_moves_at_most_so_much_where_rows_are_derived(change):
     """Lemma 6 with 2 tau instead of 2 tau + 2; L2 below sqrt(2) tau; theorems 1 and 2."""
-    found = changes(*change)
-    for name, (rows, _) in found.items():
+    result = changes(*change)
+    for name, (rows, _) in result.items():
         tau = TAU.get(name, 1)
         assert rows <= 2 * tau
-        assert found[name].most <= 2 * tau**2
-    assert spent(found) <= US.total / 2
+        assert result[name].most <= 2 * tau**2
+    assert spent(result) <= US.total / 2
 
 
 @given(left=derived_change(MAFIDS[0]), right=derived_change(MAFIDS[1]))
 def test_a_replaced_person_moves_at_most_so_much_where_rows_are_derived(left, right):
     """Theorems 3 and 4: at most twice rho, because 8 tau^2 is less than twice (2 tau + 2)^2."""
-    found = changes(*((one[0] + other[0], one[1] | other[1]) for one, other in zip(left, right[::-1], strict=True)))
+    result = changes(*((one[0] + other[0], one[1] | other[1]) for one, other in zip(left, right[::-1], strict=True)))
     for name in QUERIES:
-        assert found[name].most <= 8 * TAU.get(name, 1) ** 2 <= 2 * US.stability(name) ** 2
-    assert spent(found) <= 2 * US.total
+        assert result[name].most <= 8 * TAU.get(name, 1) ** 2 <= 2 * US.stability(name) ** 2
+    assert spent(result) <= 2 * US.total
 
 
 @given(change=declared_change())
 def test_a_row_moves_at_most_so_much_as_it_is_declared(change):
     """Lemma 6, theorems 1 and 2, in the model of the production code."""
-    found = changes(*change)
-    for name, (rows, _) in found.items():
+    result = changes(*change)
+    for name, (rows, _) in result.items():
         assert rows <= US.stability(name)
-        assert found[name].most <= ((2 * TAU[name] + 1) ** 2 + 1 if name in TAU else 4)
-    assert spent(found) <= US.total
+        assert result[name].most <= ((2 * TAU[name] + 1) ** 2 + 1 if name in TAU else 4)
+    assert spent(result) <= US.total
 
 
 @pytest.mark.parametrize(("name", "ratio"), [("PH4", 442 / 242), ("PH8_denom", 2.0)])

@@ -64,11 +64,11 @@ def test_counts_and_their_sums_have_the_exact_posterior(variance, sigmas):
     sigma = math.sqrt(variance)
     noisy = np.round([sigmas * sigma, 0.7 * sigma + 3]).astype(int)
     for level in (0.9, 0.5):
-        found, tail = published("PH4", PH4=table("PH4", noisy, variance), level=level)[0], (1 - level) / 2
+        result, tail = published("PH4", PH4=table("PH4", noisy, variance), level=level)[0], (1 - level) / 2
         laws = [whole_law(y, variance, int(max(y, 0) + 12 * sigma + 3)) for y in noisy]
-        for cell, law in zip(found[1:], laws, strict=True):
+        for cell, law in zip(result[1:], laws, strict=True):
             assert cell.tolist() == [round(law @ np.arange(law.size)), *ends_of(law, tail)]
-        assert found[0].tolist() == [found[1, 0] + found[2, 0], *ends_of(np.convolve(*laws), tail)]
+        assert result[0].tolist() == [result[1, 0] + result[2, 0], *ends_of(np.convolve(*laws), tail)]
 
 
 @pytest.mark.parametrize(("truth", "variance"), [(0, 0.3), (0, 30), (2, 30), (25, 30), (1, 1)])
@@ -118,9 +118,9 @@ def test_without_noise_tables_are_the_counts(name, sums):
 @pytest.mark.parametrize("sigmas", [-4, 1])
 def test_wide_laws_are_thinned_out_to_the_continuous_one(sigmas):
     sigma = 3e8
-    found = published("PH4", PH4=table("PH4", [sigmas * sigma, 0], sigma**2))[0, 1] / sigma
+    result = published("PH4", PH4=table("PH4", [sigmas * sigma, 0], sigma**2))[0, 1] / sigma
     law = stats.truncnorm(-sigmas, np.inf, loc=sigmas)
-    assert found == pytest.approx([law.mean(), *law.ppf([TAIL, 1 - TAIL])], abs=5e-4)
+    assert result == pytest.approx([law.mean(), *law.ppf([TAIL, 1 - TAIL])], abs=5e-4)
 
 
 def test_impossibly_negative_counts_are_zero():
@@ -130,25 +130,24 @@ def test_impossibly_negative_counts_are_zero():
 def test_averages_of_each_table_have_their_own_numerators_and_denominators():
     exact = {"PH1_num": [600, 1900], "PH1_denom": [1000], "PH5_num": [700, 2100], "PH5_denom": [800]}
     exact |= {"PH8_num": [1500, 900], "PH8_denom": [500, 450]}
-    found = postprocess({name: table(name, counts, 1e-9) for name, counts in exact.items()})
-    assert {name: frame.columns for name, frame in found.items()} == {
+    result = postprocess({name: table(name, counts, 1e-9) for name, counts in exact.items()})
+    assert {name: frame.columns for name, frame in result.items()} == {
         name: ("REGION_ID", "REGION_TYPE", "ITERATION_CODE", f"{name}_DATA_CELL", "ESTIMATE", "LOWER", "UPPER")
         for name in ("PH1", "PH5", "PH8")
     }
     for name, averages in {"PH1": [2.5, 0.6, 1.9], "PH5": [3.5, 0.875, 2.625], "PH8": [2400 / 950, 3, 2]}.items():
-        assert found[name][f"{name}_DATA_CELL"].tolist() == ["1", "2", "3"]
+        assert result[name][f"{name}_DATA_CELL"].tolist() == ["1", "2", "3"]
         for column in ("ESTIMATE", "LOWER", "UPPER"):
-            assert found[name][column] == pytest.approx(averages, abs=1e-6)
+            assert result[name][column] == pytest.approx(averages, abs=1e-6)
 
 
 def test_families_have_two_persons_and_averages_a_cap():
-    few = {"num": [0, 1000], "denom": [1000]}
-    found = {
-        name: published(name, **{f"{name}_{part}": table(f"{name}_{part}", few[part], 1e-9) for part in few})[0, 0]
-        for name in ("PH1", "PH5")
-    }
-    assert found["PH1"] == pytest.approx(1, abs=1e-6)
-    assert found["PH5"] == pytest.approx(2, abs=1e-6)
+    for name, fewest in (("PH1", 1), ("PH5", 2)):
+        few = {
+            f"{name}_num": table(f"{name}_num", [0, 1000], 1e-9),
+            f"{name}_denom": table(f"{name}_denom", [1000], 1e-9),
+        }
+        assert published(name, **few)[0, 0] == pytest.approx(fewest, abs=1e-6)
     many = {"PH8_num": table("PH8_num", [10**5, 10**5]), "PH8_denom": table("PH8_denom", [100, 100])}
     assert np.all(published("PH8", cap=4, **many)[:, :, 1:] <= 4)
     assert np.all(published("PH8", cap=4, **many) > 3.9)
@@ -170,13 +169,13 @@ def test_averages_are_possible_add_up_and_nest(places, sigma, average):
     denominators = noisy[:, : len(MEASURED[f"{name}_denom"])]
     tables = {f"{name}_num": table(f"{name}_num", noisy[:, 1:], sigma**2)}
     tables[f"{name}_denom"] = table(f"{name}_denom", denominators, sigma**2)
-    found, median = published(name, **tables), published(name, level=1e-9, **tables)
-    assert np.all((least <= found[:, 0]) & (found[:, 0] <= 10))
-    assert np.all((found >= 0) & (found <= 10))
-    assert np.all((found[:, :, 1] <= median[:, :, 1]) & (median[:, :, 2] <= found[:, :, 2]))
-    assert np.all((found[:, :, 1] <= found[:, :, 0]) & (found[:, :, 0] <= found[:, :, 2]))
+    result, median = published(name, **tables), published(name, level=1e-9, **tables)
+    assert np.all((least <= result[:, 0]) & (result[:, 0] <= 10))
+    assert np.all((result >= 0) & (result <= 10))
+    assert np.all((result[:, :, 1] <= median[:, :, 1]) & (median[:, :, 2] <= result[:, :, 2]))
+    assert np.all((result[:, :, 1] <= result[:, :, 0]) & (result[:, :, 0] <= result[:, :, 2]))
     if name != "PH8":
-        assert found[:, 0, 0] == pytest.approx(found[:, 1:, 0].sum(axis=1), abs=5e-4)
+        assert result[:, 0, 0] == pytest.approx(result[:, 1:, 0].sum(axis=1), abs=5e-4)
 
 
 def test_what_other_rows_there_are_does_not_matter():

@@ -30,12 +30,12 @@ def made():
 @pytest.mark.parametrize(("table", "size"), [("truncated", 976), ("nonprivate", 1475)])
 def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size, record_property):
     record_property("tried", size)
-    found = made[table]
-    assert found.columns == ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
-    assert found["COUNT"].dtype == np.int64
-    assert list(found.rows()) == rows(table)
-    assert len(found) == size
-    found.to_csv(tmp_path / "made.csv")
+    result = made[table]
+    assert result.columns == ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
+    assert result["COUNT"].dtype == np.int64
+    assert list(result.rows()) == rows(table)
+    assert len(result) == size
+    result.to_csv(tmp_path / "made.csv")
     assert (tmp_path / "made.csv").read_bytes() == (HERE / f"{table}.csv").read_bytes()
 
 
@@ -59,9 +59,9 @@ def test_some_of_the_tables(database):
         (["PH8_num", "PH1_denom"], False, "nonprivate"),
         (("PH6", "PH3", "PH7"), True, "truncated"),
     ):
-        found = tabulate(*PATHS, names, truncate=truncate, validation="none", engine=database)
+        result = tabulate(*PATHS, names, truncate=truncate, validation="none", engine=database)
         wanted = [names] if isinstance(names, str) else names
-        assert list(found.rows()) == [row for row in rows(table) if row[0] in wanted]
+        assert list(result.rows()) == [row for row in rows(table) if row[0] in wanted]
 
 
 def with_dictionaries(table):
@@ -95,8 +95,8 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_households_in_any_form_give_the_same_counts(tmp_path, way):
-    found = tabulate(*WAYS[way](tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production")
-    assert list(found.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
+    result = tabulate(*WAYS[way](tmp_path), ("PH2", "PH3", "PH8_denom"), validation="production")
+    assert list(result.rows()) == [row for row in rows("truncated") if row[0] in ("PH2", "PH3", "PH8_denom")]
 
 
 def nonzero(frame):
@@ -146,9 +146,9 @@ def test_any_households_are_counted_as_by_hand(database, drawn):
     seed, size, people, tau = drawn
     households = random_frames(np.random.default_rng(seed), size, people)
     taus = dict.fromkeys(CONFIG["tau"], tau) | {"PH3": 2, "PH6": 1}
-    found = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
+    result = tabulate(*households, config=with_taus(taus), engine=database, validation="none")
     wanted = by_hand(*households, taus)
-    assert nonzero(found) == wanted
+    assert nonzero(result) == wanted
     if size == 300:
         assert {key[0] for key in wanted} == set(QUERIES)
         assert len(wanted) > 600  # of 4 regions and 204 cells
@@ -156,8 +156,8 @@ def test_any_households_are_counted_as_by_hand(database, drawn):
 
 def test_golden_households_are_counted_as_by_hand_at_another_threshold(database):
     taus = dict.fromkeys(CONFIG["tau"], 3)
-    found = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
-    assert nonzero(found) == by_hand(*frames(), taus)
+    result = tabulate(*PATHS, config=read_config({**CONFIG, "tau": taus}), engine=database, validation="none")
+    assert nonzero(result) == by_hand(*frames(), taus)
 
 
 def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row(database):
@@ -166,23 +166,23 @@ def test_every_cell_of_the_united_states_and_of_puerto_rico_has_a_row(database):
     rows_of |= {"PH1_denom": 520, "PH5_denom": 520, "PH2": 416, "PH3": 3640, "PH6": 832, "PH7": 1560}
     homes = synthetic_households(1_100, rng=1)
     frames_given = homes.persons, homes.units, homes.geo
-    found = tabulate(*frames_given, config=read_config("us"), validation="none", engine=database)
-    assert Counter(found["TABLE"].tolist()) == rows_of
-    assert len(found) == 12_688 == len({row[:-1] for row in found.rows()})
-    assert len(set(found.where(found["REGION_TYPE"] == "STATE")["REGION_ID"])) == len(STATES)
+    result = tabulate(*frames_given, config=read_config("us"), validation="none", engine=database)
+    assert Counter(result["TABLE"].tolist()) == rows_of
+    assert len(result) == 12_688 == len({row[:-1] for row in result.rows()})
+    assert len(set(result.where(result["REGION_TYPE"] == "STATE")["REGION_ID"])) == len(STATES)
 
     island = Frame({**homes.geo.to_dict(), "TABBLKST": np.array(["72"] * len(homes.geo), dtype=object)})
-    found = tabulate(*frames_given[:2], island, config=read_config("pr"), engine=database)
-    assert len(found) == 244
-    assert set(found["REGION_ID"]) == {"72"}
+    result = tabulate(*frames_given[:2], island, config=read_config("pr"), engine=database)
+    assert len(result) == 244
+    assert set(result["REGION_ID"]) == {"72"}
 
 
 def test_a_state_of_vacant_units_and_an_empty_nation_have_all_their_zeros(database):
     persons, units, geo = map(columns, PATHS)
     vacant = next(place for place, kind in enumerate(units["HHT"]) if kind == "0" and units["RTYPE"][place] == "2")
     geo["TABBLKST"][geo["MAFID"].index(units["MAFID"][vacant])] = "30"
-    found = tabulate(*map(typed, (persons, units, geo)), engine=database)
-    there = found.where(found["REGION_ID"] == "30")
+    result = tabulate(*map(typed, (persons, units, geo)), engine=database)
+    there = result.where(result["REGION_ID"] == "30")
     empty = [frame.where(np.zeros(len(frame), bool)) for frame in frames()]
     nation = tabulate(*empty, engine=database)
     assert set(nation["REGION_TYPE"]) == {"USA"}
@@ -208,8 +208,8 @@ def test_persons_of_two_rows_of_one_unit_are_dropped_not_counted_twice(database)
     wanted = tabulation(*others, engine=database, validation="none")
     places = geo.where(np.isin(geo["MAFID"], twice["MAFID"]))
     for more_units, more_geo in ((Frame.concatenate([units, twice]), geo), (units, Frame.concatenate([geo, places]))):
-        found = tabulation(persons, more_units, more_geo, engine=database, validation="none")
-        for (name, level), counts in found.counts.items():
+        result = tabulation(persons, more_units, more_geo, engine=database, validation="none")
+        for (name, level), counts in result.counts.items():
             if QUERIES[name].truncated:
                 assert np.array_equal(counts, wanted.counts[name, level])
     assert len(twice) > 20
@@ -220,9 +220,9 @@ def test_a_place_without_a_state_is_nowhere_when_nothing_is_checked(database):
     lost = np.flatnonzero(geo["RTYPE"] == "2")[:5]
     states = geo["TABBLKST"].copy()
     states[lost] = ["99", "", "x", "03", "7"]
-    found = tabulate(persons, units, {**geo.to_dict(), "TABBLKST": states}, validation="none", engine=database)
+    result = tabulate(persons, units, {**geo.to_dict(), "TABBLKST": states}, validation="none", engine=database)
     fewer = [frame.where(~np.isin(frame["MAFID"], geo["MAFID"][lost])) for frame in (persons, units, geo)]
-    assert list(found.rows()) == list(tabulate(*fewer, validation="none", engine=database).rows())
+    assert list(result.rows()) == list(tabulate(*fewer, validation="none", engine=database).rows())
 
 
 def test_arrays_have_regions_iterations_and_cells(database):

@@ -31,8 +31,8 @@ def golden():
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_every_row_of_a_truncated_household_is_ranked_as_production_ranks_it(golden, name):
-    found = golden.fetch(truncation_query(QUERIES[name].persons, TAU[name]))
-    mine = [dict(zip(found.columns, row, strict=True)) for row in found.rows()]
+    result = golden.fetch(truncation_query(QUERIES[name].persons, TAU[name]))
+    mine = [dict(zip(result.columns, row, strict=True)) for row in result.rows()]
     for row in mine:
         row["KEPT"] = int(row["RANK"] <= TAU[name])
     by_rank = itemgetter("MAFID", "RANK")

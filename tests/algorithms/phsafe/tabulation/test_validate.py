@@ -35,7 +35,7 @@ class Golden:
 
     def __init__(self):
         self.persons, self.units, self.geo = map(columns, PATHS)
-        self.found = set()
+        self.used = set()
 
     def frames(self):
         return [
@@ -44,9 +44,9 @@ class Golden:
 
     def unit(self, **wanted):
         """The place in the units of the first that has these values and was not found before."""
-        places = (i for i in range(len(self.units["MAFID"])) if i not in self.found)
+        places = (i for i in range(len(self.units["MAFID"])) if i not in self.used)
         place = next(i for i in places if all(self.units[name][i] == value for name, value in wanted.items()))
-        self.found.add(place)
+        self.used.add(place)
         return place
 
     def members(self, unit):
@@ -67,7 +67,7 @@ class Golden:
             values.append(values[row])
 
 
-def found(database, golden, **options):
+def findings_of(database, golden, **options):
     with pytest.raises(InvalidHouseholds) as error:
         tabulate(*golden.frames(), "PH2", engine=database, **options)
     assert str(error.value) == "; ".join(map(str, error.value.findings))
@@ -94,7 +94,7 @@ def test_every_value_outside_its_domain_is_counted(database, frame):
         values = outside(domain)
         getattr(golden, frame)[column][: len(values)] = values
         wanted[frame, f"{column} must be {domain}"] = len(values)
-    assert found(database, golden) == wanted
+    assert findings_of(database, golden) == wanted
 
 
 def test_numbers_outside_their_domain_are_counted(database):
@@ -125,8 +125,8 @@ def test_whole_numbers_may_be_floats_and_what_is_none_is_counted(database):
     same = tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, "PH1_num", engine=database)
     assert list(same.rows()) == list(tabulate(persons, units, geo, "PH1_num", engine=database).rows())
     ages[3:6] = np.nan, 17.5, np.inf
-    told = r"^persons: QAGE must be a whole number of 0 to 115; 3 rows broke it, such as '17.5' in MAFID [0-9]+$"
-    with pytest.raises(InvalidHouseholds, match=told):
+    message = r"^persons: QAGE must be a whole number of 0 to 115; 3 rows broke it, such as '17.5' in MAFID [0-9]+$"
+    with pytest.raises(InvalidHouseholds, match=message):
         tabulate({**persons.to_dict(), "QAGE": ages}, units, geo, engine=database)
 
 
@@ -149,10 +149,10 @@ def test_a_finding_is_one_short_line_with_an_example_and_its_home(database):
     assert (finding.example, finding.home) == ("2 householders", golden.units["MAFID"][home])
     for value, shown in ((None, "a missing value"), ("many\nlines " * 10_000, "'many")):
         golden.persons["RELSHIP"][7] = value
-        told = (
+        message = (
             rf"^persons: RELSHIP must be 20 to 38 \(19 codes\); 1 row broke it, such as {shown}[^\n]{{,60}} in MAFID "
         )
-        with pytest.raises(InvalidHouseholds, match=f"{told}{golden.persons['MAFID'][7]}$"):
+        with pytest.raises(InvalidHouseholds, match=f"{message}{golden.persons['MAFID'][7]}$"):
             tabulate(*golden.frames(), engine=database)
 
 
@@ -240,21 +240,21 @@ DAMAGES = {
 def test_what_contradicts_itself_is_counted(database, damage, wanted):
     golden = Golden()
     damage(golden)
-    assert found(database, golden) == wanted
+    assert findings_of(database, golden) == wanted
 
 
 def test_a_state_outside_the_filter(database):
     golden = Golden()
     golden.geo["TABBLKST"][:3] = ["01", "72", "55"]
-    assert found(database, golden, config=read_config(CONFIG)) == {("geo", FILTER): 3}
+    assert findings_of(database, golden, config=read_config(CONFIG)) == {("geo", FILTER): 3}
     island = read_config({**read_config("pr").to_dict()})
-    assert found(database, Golden(), config=island) == {("geo", FILTER): 278}
+    assert findings_of(database, Golden(), config=island) == {("geo", FILTER): 278}
 
 
 def test_puerto_rico_among_states(database):
     golden = Golden()
     golden.geo["TABBLKST"][:5] = ["72"] * 5
-    assert found(database, golden) == {("geo", ALONE): 5}
+    assert findings_of(database, golden) == {("geo", ALONE): 5}
     golden.geo["TABBLKST"][:] = ["72" if int(unit) % 2 else "21" for unit in golden.geo["MAFID"]]
     with pytest.raises(ValueError, match=f"^geo: {ALONE}, and there is 21 besides$"):  # each of two parts has one
         tabulate(*golden.frames(), "PH2", engine=database, partitions=2)
@@ -283,7 +283,7 @@ def test_production_does_not_check_consistency(database):
     golden.persons["RELSHIP"][golden.member(golden.unit(FINAL_POP="2"), "20")] = "34"
     assert len(tabulate(*golden.frames(), engine=database, validation="production")) == 976
     golden.geo["TABBLKST"][0] = "99"
-    assert len(found(database, golden, validation="production")) == 1
+    assert len(findings_of(database, golden, validation="production")) == 1
     assert len(tabulate(*golden.frames(), engine=database, validation="none")) == 976
 
 
@@ -291,12 +291,12 @@ def test_parts_add_up_what_they_find(database):
     golden = Golden()
     golden.persons["QAGE"][:40] = ["116"] * 40
     golden.persons["MAFID"][41] = None  # in no part by its number, so in the first
-    whole = found(database, golden)
+    whole = findings_of(database, golden)
     assert whole == {
         ("persons", "QAGE must be a whole number of 0 to 115"): 40,
         ("persons", "MAFID must be a whole number of 100000001 to 899999999"): 1,
     }
-    assert found(database, golden, partitions=2) == whole
+    assert findings_of(database, golden, partitions=2) == whole
 
 
 def test_a_report_adds_up_rows_and_keeps_the_least_example():
@@ -326,8 +326,8 @@ def test_types_follow_from_any_members(database, homes):
     made = derive_units(Frame(persons), Frame(units), engine=database)
     assert made.columns == tuple(FRAMES["units"])
     assert made["MAFID"].tolist() == mafids.tolist()
-    found = list(zip(*(made[name].tolist() for name in ("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")), strict=True))
-    assert found == [*map(types_by_hand, homes), (0, 0, "0", "00", "0"), (0, 0, "0", "00", "0")]
+    derived = list(zip(*(made[name].tolist() for name in ("FINAL_POP", "NPF", "HHT", "HHT2", "CPLT")), strict=True))
+    assert derived == [*map(types_by_hand, homes), (0, 0, "0", "00", "0"), (0, 0, "0", "00", "0")]
     householders = list(zip(made["HHSPAN"].tolist(), made["HHRACE"].tolist(), strict=True))
     assert householders == [(2, "07")] * len(homes) + [(0, "00")] * 2
 
@@ -340,10 +340,10 @@ def test_golden_units_are_those_of_their_members_once_sexes_are_known(database):
         sexes[mafid] = "1" if male else "2"
     golden.persons["QSEX"] = [sexes[mafid] for mafid in golden.persons["MAFID"]]
     persons, units, _ = golden.frames()
-    found = derive_units(persons, units, engine=database)
+    derived = derive_units(persons, units, engine=database)
     wanted = sorted(tuple(map(str, row)) for row in units.rows())
-    assert sorted(tuple(map(str, row)) for row in found.rows()) == wanted
-    assert set(DERIVED_COLUMNS) < set(found.columns)
+    assert sorted(tuple(map(str, row)) for row in derived.rows()) == wanted
+    assert set(DERIVED_COLUMNS) < set(derived.columns)
     assert "h.NPF" not in "".join(query.units for query in QUERIES.values())
 
 
@@ -351,8 +351,8 @@ def test_sexes_that_are_unknown_are_counted(database):
     homes = synthetic_households(100, rng=3, states=1, sex=True)
     sexes = homes.persons["QSEX"].copy()
     sexes[:4] = ["3", "", None, "1 "]
-    told = rf"^persons: QSEX must be 1, 2; 4 rows broke it, such as '' in MAFID {homes.persons['MAFID'][1]}$"
-    with pytest.raises(InvalidHouseholds, match=told):
+    message = rf"^persons: QSEX must be 1, 2; 4 rows broke it, such as '' in MAFID {homes.persons['MAFID'][1]}$"
+    with pytest.raises(InvalidHouseholds, match=message):
         derive_units({**homes.persons.to_dict(), "QSEX": sexes}, homes.units, engine=database)
     with pytest.raises(ValueError, match=r"^persons must have the columns .*; QSEX missing, got "):
         derive_units(PATHS[0], PATHS[1], engine=database)
