@@ -139,6 +139,8 @@ def test_ordinary_columns_give_the_tables_of_the_layout(phsafe):
     assert phsafe(*command("--derive", **full, config="us"))[0] == DONE
     assert phsafe(*command(*OWN, "--partitions", "3", **ORDINARY, out="other"))[0] == DONE
     assert all_but_reading("out") == all_but_reading("other")
+    files = ("--persons", "persons.csv", "--units", "homes.csv", "--geo", "homes.csv")
+    assert plaudit("explore", "phsafe", *files, *OWN, "--html", "page.html") == DONE
     own = systems()["phsafe"].on("persons.csv", units="homes.csv", geo="homes.csv", derive=True, recode=str(RECODE))
     usual = systems()["phsafe"].on(full["persons"], units=full["units"], geo=full["geo"], derive=True)
     counts, expected = (system.pair("DER").x.counts for system in (own, usual))

@@ -180,6 +180,8 @@ def test_a_pair_keeps_what_is_published_exactly(desk):
         "persons.csv", **options | {"spec": written({"attributes": ATTRIBUTES}, "plain.json")}
     )
     assert (list(plain.pairs), plain.runs) == (["replaced", "added"], 200_000)
+    with pytest.raises(ValueError, match="sex: must be from one of the columns of persons"):
+        systems()["topdown"].on("persons.csv", recode=written({"sex": {"from": "gender"}}, "recode.json"), **options)
     written({**WHOLE, "invariants": {"county": "detailed"}})
     with pytest.raises(ValueError, match=r"^a person must be able to have another cell within the invariants of spec"):
         systems()["topdown"].on("persons.csv", **options)

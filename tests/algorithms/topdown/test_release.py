@@ -302,6 +302,7 @@ TWICE = "columns of a file must have different names, got '{}' twice$"
         (plan(), ["county"], "areas must name each of 2 levels below the root, got county$"),
         (plan(), ["county", "COUNTY"], TWICE.format("county")),
         (plan(), ["county", "Sex"], TWICE.format("Sex")),
+        (plan(), ["county", "Query"], TWICE.format("Query")),
         (plan(), ["invariant", "tract"], TWICE.format("invariant")),
         (preset("micro", TREE, schema=COUNTS), None, TWICE.format("count")),
         (preset("micro", TREE, schema=LEVELS), None, TWICE.format("LEVEL")),
@@ -426,6 +427,7 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown, listed):
 def test_a_release_of_the_bundled_nation(topdown):
     code, out, err = topdown("--bundled", "--out", "out", "--seed", "1", "--epsilon", "8")
     assert (code, err) == (DONE, "")
+    assert f"\nSettings e2e-1940: {PRESETS['e2e-1940'].about}.\n" in out
     assert "which are published exactly (total of level 1)" in out
     assert "Tables of 39 areas and 28,533 records, with noise from seed 1" in out
     assert json.loads(Path("out/release.json").read_text())["promise"]["epsilon"] == 8.0
@@ -491,6 +493,8 @@ def test_data_that_are_wrong(tmp_path, columns, options, rule):
         (arguments(data=None), "--data and --areas are needed, or --bundled"),
         (arguments("--bundled"), "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities"),
         (arguments(preset="h1x"), "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
+        (arguments("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
+        (arguments("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),
         (arguments("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
         (arguments("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
         (arguments("--facilities", "persons.csv"), "facilities must be of an attribute of the schema, sex, age, not"),

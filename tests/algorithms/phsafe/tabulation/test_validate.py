@@ -107,6 +107,10 @@ def test_numbers_outside_their_domain_are_counted(database):
         rule = f"{column} must be {FRAMES['persons'][column]}"
         home = min(persons["MAFID"][values == int(value)])
         assert error.value.findings == (Finding("persons", rule, int(wrong.sum()), repr(value), home),)
+    mafids = persons["MAFID"].astype(np.int64)
+    negative = {**persons.to_dict(), "MAFID": np.where(np.arange(len(persons)) < 3, -mafids, mafids)}
+    with pytest.raises(InvalidHouseholds, match=r"^persons: MAFID must be .*; 3 rows broke it, such as '-"):
+        tabulate(negative, units, geo, engine=database, partitions=3)  # each is in a part
 
 
 def test_a_column_of_another_type_is_refused(database):
