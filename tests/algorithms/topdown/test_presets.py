@@ -155,7 +155,8 @@ def test_files_that_break_a_rule(release, content, rule):
     assert rule in refused_by(release)[-1]
 
 
-def test_a_file_is_not_printed(release):
+def test_a_file_goes_without_a_preset_and_is_not_printed(release):
+    assert refused_by(release, "--preset", "micro")[-1] == "preset and spec exclude each other, got micro and spec.json"
     assert refused_by(release, "--print-spec")[-1] == "--print-spec goes with --preset, got --spec spec.json"
 
 
