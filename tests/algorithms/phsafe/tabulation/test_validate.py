@@ -315,7 +315,7 @@ MEMBER = st.tuples(st.sampled_from(COMPANY), st.sampled_from([0, 17, 18, 60]), s
 
 
 @given(st.lists(st.tuples(st.sampled_from("12"), st.lists(MEMBER, max_size=5)), min_size=1, max_size=12))
-@settings(max_examples=30)
+@settings(max_examples=10)  # besides all pairs of members
 @example([])
 def test_types_follow_from_any_members(database, homes):
     homes = [[("20", 40, sex), *rest] for sex, rest in homes]
