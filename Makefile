@@ -26,7 +26,7 @@ help:
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
 	@echo "make peers        run the auditors of others that can be installed, and ours, on the same outputs"
 	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
-	@echo "make bench        speeds, as ratios within one run"
+	@echo "make bench        speeds, beside something of known speed"
 	@echo "make docs         the site, from docs/, docstrings and saved numbers: build/docs/index.html"
 	@echo "make links        every link of the site that leads to another one is followed (needs the internet)"
 	@echo "make dist         sdist and wheel, checked, and tried in a fresh environment"

@@ -24,23 +24,12 @@ from algorithms.topdown.release import release
 from audit.claims import PureDP
 from tests.benchmarks.measuring import in_a_process
 
-SCHEMAS = {63: (7, 3, 3), 2016: (8, 12, 21)}
+SCHEMA = Schema({name: tuple(map(str, range(n))) for name, n in zip("abc", (7, 3, 3), strict=True)})  # of 63 cells
 SIZES = {"c": 100, "t": 10, "b": 1}  # blocks of a county, of a tract, of a block
 QUERIES = ("total", "a", "b", "c", "detailed")
 GROWTH = ((63, 1000), (63, 10_000), (63, 100_000), (2016, 500), (2016, 5000))
 PUBLISHED = 500  # blocks of a release with secure noise; another number is an argument, which measures that alone
 DRAWN = 1000  # blocks whose people are drawn at a time
-TOLERANCE = 1e-3
-
-
-def schema_of(cells: int) -> Schema:
-    """Return a schema of three attributes with that many cells."""
-    return Schema({name: tuple(map(str, range(n))) for name, n in zip("abc", SCHEMAS[cells], strict=True)})
-
-
-def blocks(number: int) -> Hierarchy:
-    """Return a tree of counties of ten tracts of ten blocks."""
-    return Hierarchy.from_codes(*([f"{name}{i // size}" for i in range(number)] for name, size in SIZES.items()))
 
 
 def people(number: int, cells: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
@@ -53,12 +42,13 @@ def people(number: int, cells: int, rng: np.random.Generator) -> Iterator[NDArra
 
 def one_release(cells: int, number: int, folder: str, jobs: int = 1, secure: bool = False) -> dict[str, float]:
     """Make one release, in memory or from a store into a folder; only it is timed, and the processes it starts."""
-    rng, tree = np.random.default_rng(1), blocks(number)
+    rng = np.random.default_rng(1)
+    tree = Hierarchy.from_codes(*([f"{name}{i // size}" for i in range(number)] for name, size in SIZES.items()))
     if cells == 2016:
         topdown = preset("pl94-2020", tree, n_jobs=jobs)
     else:
         budget = Budget(PureDP(4.0, "replace_one"), ["1/4"] * 4, [dict.fromkeys(QUERIES, "1/5")] * 4)
-        topdown = TopDown(schema_of(cells), tree, budget, solver="batched")
+        topdown = TopDown(SCHEMA, tree, budget, solver="batched")
     with Spilled() as spilled:
         for part in people(number, cells, rng):
             spilled.append(LEAVES, part)
@@ -91,31 +81,23 @@ def growth() -> Table:
 
 
 def published(number: int) -> Table:
-    """Return the time of one release with secure noise on one job and on two, and how many times as fast two are.
+    """Return the time of one release with secure noise on one job and on two.
 
     Quiet seconds are those of a machine without other work: the processor's in the caller, and an equal part of the
     workers'.
     """
-    columns = ("seconds", "processor, caller", "workers", "quiet seconds", "a block")
-    table = Table("jobs", *columns, title=f"One release with secure noise: {number:,} blocks x 2,016 cells")
-    found = []
+    columns = ("jobs", "seconds", "processor, caller", "workers", "quiet seconds")
+    table = Table(*columns, title=f"One release with secure noise: {number:,} blocks x 2,016 cells")
     for jobs in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
             measured = in_a_process(one_release, 2016, number, folder, jobs, True)
         here, there = measured["processor"], measured.get("workers", 0.0)
-        found.append((measured["seconds"], here, there, here + there / jobs))
-        table.add_row(str(jobs), *(f"{value:.1f} s" for value in found[-1]), f"{found[-1][-1] / number * 1e3:.1f} ms")
-    one, two = found
-    table.add_row("times as fast", f"{one[0] / two[0]:.2f}", "", "", f"{one[-1] / two[-1]:.2f}", "")
+        times = (measured["seconds"], here, there, here + there / jobs)
+        table.add_row(str(jobs), *(f"{value:.1f} s" for value in times))
     return table
 
 
-def main() -> None:
-    """Measure and print."""
+if __name__ == "__main__":
     if len(sys.argv) == 1:
         Console().print(growth())
     Console().print(published(int(sys.argv[1]) if len(sys.argv) > 1 else PUBLISHED))
-
-
-if __name__ == "__main__":
-    main()

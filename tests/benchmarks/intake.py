@@ -21,47 +21,34 @@ from tests.benchmarks.measuring import in_a_process
 SIZES = (10_000_000, 30_000_000, 100_000_000)
 MEMORY = "1GB"  # for DuckDB: what takes more is spilled
 SCHEMA = Schema({"sex": ("f", "m"), "age": tuple(map(str, range(90))), "work": tuple("abcdefg")})
-AREAS = ("region", "county", "district")  # 10 x 10 x 10
-
-
-def write_rows(path: Path, rows: int) -> None:
-    """Write persons at random in areas at random, unsorted."""
-    district = "(hash(i) % 1000)::int"
-    drawn = f"hash(i + {rows})"
-    duckdb.sql(
-        f"copy (select ({district} // 100)::varchar as region, ({district} // 10)::varchar as county, "
-        f"{district}::varchar as district, case when {drawn} % 2 = 0 then 'f' else 'm' end as sex, "
-        f"({drawn} // 2 % 90)::varchar as age, substr('abcdefg', ({drawn} // 256 % 7)::int + 1, 1) as work "
-        f"from range({rows}) r(i)) to '{path}' (format parquet)"
-    )
+# Persons at random in areas at random, 10 x 10 x 10, unsorted.
+ROWS = """copy (
+    select (area // 100)::varchar as region, (area // 10)::varchar as county, area::varchar as district,
+        substr('fm', drawn % 2 + 1, 1) as sex, (drawn // 2 % 90)::varchar as age,
+        substr('abcdefg', drawn // 256 % 7 + 1, 1) as work
+    from (select (hash(i) % 1000)::int as area, (hash(i + {rows}) % 100_000)::int as drawn from range({rows}) r(i))
+) to '{path}' (format parquet)"""
 
 
 def taken_in(path: str, kind: str) -> dict[str, Any]:
     """Read one file; return the size of what is returned, in GiB."""
     if kind == "histogram":
-        _, counts = read_histogram(path, SCHEMA, AREAS, memory=MEMORY)
+        _, counts = read_histogram(path, SCHEMA, ("region", "county", "district"), memory=MEMORY)
     else:
         counts = read_records(path, SCHEMA, memory=MEMORY)
     return {"returned": counts.nbytes / 2**30}
 
 
-def main() -> None:
-    """Measure and print."""
-    table = Table(
-        *("rows", "to", "seconds", "a million rows", "peak memory", "of which returned"),
-        title=f"From one Parquet file to counts, at most {MEMORY} for DuckDB",
-    )
+if __name__ == "__main__":
+    columns = ("rows", "to", "seconds", "a million rows", "peak memory", "of which returned")
+    table = Table(*columns, title=f"From one Parquet file to counts, at most {MEMORY} for DuckDB")
     with tempfile.TemporaryDirectory(prefix="plaudit-bench-") as folder:
         for rows in SIZES:
             path = Path(folder) / "persons.parquet"
-            write_rows(path, rows)
+            duckdb.sql(ROWS.format(rows=rows, path=path))
             for kind in ("histogram", "records") if rows < SIZES[-1] else ("histogram",):
                 measured = in_a_process(taken_in, path, kind)
-                each, sizes = measured["seconds"] / rows * 1e6, (measured[key] for key in ("gigabytes", "returned"))
-                spent = (f"{measured['seconds']:.1f}", f"{each:.2f} s")
-                table.add_row(f"{rows:,}", kind, *spent, *(f"{size:.2f} GiB" for size in sizes))
+                spent, sizes = measured["seconds"], (measured[key] for key in ("gigabytes", "returned"))
+                each = f"{spent / rows * 1e6:.2f} s"
+                table.add_row(f"{rows:,}", kind, f"{spent:.1f}", each, *(f"{size:.2f} GiB" for size in sizes))
     Console().print(table)
-
-
-if __name__ == "__main__":
-    main()

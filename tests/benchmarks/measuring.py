@@ -1,4 +1,4 @@
-"""What benchmarks measure with: calls in turn, as a machine may drift, and processes with their memory."""
+"""What benchmarks measure with: the time of a call, and processes with their memory."""
 
 from __future__ import annotations
 
@@ -23,14 +23,6 @@ def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
         work()
         times.append(time.perf_counter() - begun)
     return float(np.median(times))
-
-
-def paired(one: Callable[[], Any], other: Callable[[], Any], repeats: int = 7) -> tuple[float, float, float]:
-    """Return both medians and the median ratio other / one, measured in turn."""
-    one(), other()
-    pairs = [(seconds(one, 1), seconds(other, 1)) for _ in range(repeats)]
-    a, b = np.array(pairs).T
-    return float(np.median(a)), float(np.median(b)), float(np.median(b / a))
 
 
 def in_a_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from audit.claims import ZCDP, PureDP
 from audit.io.workers import Workers, on_backend
 from audit.measure.loss import measure_loss
 from audit.neighbors import NeighborPair
-from tests.audit.cli.desk import QUICK, Outcome, results
 from tests.helpers import contents, refused, refused_like
 
 pytestmark = pytest.mark.slow
@@ -45,30 +44,19 @@ def cluster(request):
         yield request.param
 
 
-def noisy(data, size, rng):
-    return data + rng.laplace(size=(size, data.size))
-
-
-noisy.runs_per_block = 100
-
-
 def told(task):
     time.sleep(0.02)
     return task, os.getpid()
 
 
-def audited():
-    return measure_loss(noisy, PAIR, PureDP(1.0), size=3000, rng=3, n_jobs=2)
-
-
 def test_counts_are_those_of_one_process(cluster):
+    """Of a mechanism that is a closure and a lambda."""
+    scale = 1.0
+    noisy = lambda data, size, rng: data + rng.laplace(scale=scale, size=(size, data.size))  # noqa: E731
+    noisy.runs_per_block = 100
+    together = measure_loss(noisy, PAIR, PureDP(1.0), size=3000, rng=3, n_jobs=2).counts
     with joblib.parallel_config(backend="sequential"):
-        alone = audited().counts
-    assert audited().counts == alone
-    shift = 0.0  # a closure and a lambda
-    moved = lambda data, size, rng: noisy(data + shift, size, rng)  # noqa: E731
-    moved.runs_per_block = 100
-    assert measure_loss(moved, PAIR, PureDP(1.0), size=3000, rng=3).counts == alone
+        assert measure_loss(noisy, PAIR, PureDP(1.0), size=3000, rng=3).counts == together
 
 
 def test_all_workers_take_part_and_the_work_is_sent_once(cluster):
@@ -146,11 +134,10 @@ def test_work_that_kills_its_workers_ends_in_an_error(cluster):
 
 def test_what_was_sent_is_sent_again_where_the_only_worker_died(tmp_path):
     pytest.importorskip("distributed")
-    flag = tmp_path / "killed"
 
     def deadly_once(task):
-        if task == 3 and not flag.exists():
-            flag.touch()
+        if task == 3 and not (tmp_path / "killed").exists():
+            (tmp_path / "killed").touch()
             os._exit(1)
         return task
 
@@ -215,47 +202,33 @@ def noisy(data, size, rng):
 
 noisy.runs_per_block = 100
 """
-
-
-def in_a_process_of_its_own(folder, *words):
-    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-P", "-m", "plaudit", *words]
-    done = subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+COMMANDS = {
+    "a system": "audit gdpc --size 2000",
+    "a mechanism of one's own": "audit own:noisy --claim pure:1 --size 2000",
+    "an estimate": "estimate gdpc --method direct --runs 6000000",  # two blocks a side
+}
 
 
 @pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
-@pytest.mark.parametrize("command", ["audit gdpc --data c.csv", "audit own:noisy --data c.csv --claim pure:1"])
-def test_a_command_has_the_counts_of_one_process(command, backend, tmp_path):
-    """In a process of its own: a cluster for the command alone."""
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_prints_the_numbers_of_one_process(command, backend, tmp_path):
+    """In a process of its own, with a cluster for the command alone."""
     if backend in ("dask", "ray"):
         pytest.importorskip({"dask": "distributed"}.get(backend, backend), reason="the extra is not installed")
-    if backend == "threads" and "own" in command:
-        pytest.skip("a mechanism of one's own is not made for threads")
+    if (command, backend) == ("a mechanism of one's own", "threads"):
+        pytest.skip("it is not made for threads")
     (tmp_path / "c.csv").write_text("n\n120\n75\n")
     (tmp_path / "own.py").write_text(MINE)
+    where = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
 
-    def run(*more):
-        outcome = in_a_process_of_its_own(tmp_path, *command.split(), *QUICK, "--json", *more)
-        (result,) = results(outcome).values()
-        return outcome.code, result.counts
+    def numbers(*more):
+        words = ["-m", "plaudit", *COMMANDS[command].split(), "--data", "c.csv", "--seed", "1", "--json", *more]
+        done = subprocess.run([sys.executable, "-P", *words], cwd=tmp_path, env=where, capture_output=True, text=True)
+        (result,) = json.loads(done.stdout).values()
+        keys = ("at", "loss", "low", "high", "value", "interval") if command == "an estimate" else ("counts", "event")
+        return done.returncode, [result[key] for key in keys]
 
-    assert run("--backend", backend, "--jobs", "2") == run("--jobs", "1")
-
-
-@pytest.mark.parametrize("backend", ["loky", "threads", "dask", "ray"])
-def test_an_estimate_is_that_of_one_process(backend, tmp_path):
-    """The same errors on both databases, so that the same curve and interval come out."""
-    if backend in ("dask", "ray"):
-        pytest.importorskip({"dask": "distributed"}.get(backend, backend), reason="the extra is not installed")
-    (tmp_path / "c.csv").write_text("n\n120\n75\n")
-    command = "estimate gdpc --data c.csv --method direct --runs 6000000 --seed 1 --json"
-    kept = {}
-    for jobs, more in ((1, ()), (2, ("--backend", backend))):  # three million numbers a side are two blocks
-        outcome = in_a_process_of_its_own(tmp_path, *command.split(), "--jobs", str(jobs), *more)
-        (estimate,) = json.loads(outcome.out).values()
-        kept[jobs] = [estimate[key] for key in ("at", "loss", "low", "high", "value", "interval")]
-    assert kept[1] == kept[2]
+    assert numbers("--backend", backend, "--jobs", "2") == numbers("--jobs", "1")
 
 
 def test_workers_without_plaudit_are_told_before_anything_runs():
