@@ -58,7 +58,6 @@ class PanicError(BaseException):
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
-        (ModuleNotFoundError("No module named\n'typer'"), 2, "ModuleNotFoundError: No module named 'typer'"),
         (ImportError("in /\x1b[31mred\x9b"), 2, "ImportError: in / [31mred"),
         (PanicError("no thread"), 2, "PanicError: no thread"),
         (KeyboardInterrupt(), 130, "KeyboardInterrupt:"),

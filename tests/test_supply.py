@@ -89,9 +89,7 @@ def test_licenses_of_what_is_needed_go_with_ours():
         ("MIT AND LGPL-2.1", "", []),
         ("", "GPL", ["License :: OSI Approved :: MIT License"]),
         ("", "MIT", ["License :: OSI Approved :: GNU Affero General Public License v3"]),
-        ("", "", []),
         ("", "see LICENSE", ["Programming Language :: Python"]),
-        ("", "GNU LGPL", []),
     ],
 )
 def test_a_license_that_does_not_go_with_ours_is_seen(expression, field, classifiers):

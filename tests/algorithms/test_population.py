@@ -25,7 +25,6 @@ from algorithms.data import build
 from algorithms.population import EXTRACTS, halves, load, load_income, uniform_population
 from tests.helpers import refused, refuses
 
-MOROCCO = [(), ("area",), ("sex",), ("area", "sex")]
 DATA = Path(build.__file__).parent
 
 
@@ -95,12 +94,10 @@ def test_fanout_is_the_exact_floor(fanout, levels, people_per_leaf, above):
     ("arguments", "error", "message"),
     [
         ((1e6, 3, 100), TypeError, "people must be an integer, got 1000000.0"),
-        ((1000, "3", 100), TypeError, "levels must be an integer, got '3'"),
         ((0, 3, 100), ValueError, "people must be at least 1, got 0"),
         ((1000, -1, 100), ValueError, "levels must be at least 1, got -1"),
         ((2**53, 3, 100), ValueError, "people must be less than 2**53, got 9007199254740992"),
         ((1000, 3, None), TypeError, "people_per_leaf must be a number, got None"),
-        ((1000, 3, float("nan")), ValueError, "people_per_leaf must be positive and finite, got nan"),
         ((1000, 3, float("inf")), ValueError, "people_per_leaf must be positive and finite, got inf"),
         ((1000, 3, -1.5), ValueError, "people_per_leaf must be positive and finite, got -1.5"),
         ((1000, 3, 1000.5), ValueError, "people_per_leaf must not exceed people, 1000, got 1000.5"),
@@ -148,8 +145,6 @@ def test_few_people_follow_the_exact_multinomial_law_and_no_other():
     ("name", "cells", "sizes", "people"),
     [
         ("morocco", (), [1, 12, 75, 1503], 36_490_591),
-        ("morocco", ("area",), [1, 12, 75, 1503, 1663], 36_490_591),
-        ("morocco", ("sex",), [1, 12, 75, 1503, 3006], 36_490_591),
         ("morocco", ("area", "sex"), [1, 12, 75, 1503, 1663, 3326], 36_490_591),
         ("midwest", (), [1, 5, 437, 2185], 42_008_942),
         ("brazil", ("month",), [1, 5, 27, 5153, 49_565], 1_188_630),
@@ -171,18 +166,12 @@ def test_shapes_and_totals(name, cells, sizes, people):
 # unit, area or None for both, sex or None for both, people.
 PUBLISHED = [
     ((), None, "male", 18_195_488),
-    ((), None, "female", 18_295_103),
     ((), "urban", None, 22_921_202),
     ((), "rural", None, 13_569_389),
     ((), "rural", "female", 6_671_667),
-    (("Tanger-Tétouan-Al Hoceima",), None, None, 4_008_655),
-    (("Tanger-Tétouan-Al Hoceima",), "urban", "male", 1_317_880),
     (("Casablanca-Settat",), None, None, 7_651_096),
-    (("Casablanca-Settat",), "rural", None, 2_045_943),
     (("Casablanca-Settat",), None, "female", 3_834_806),
-    (("Casablanca-Settat", "Casablanca", "Casablanca"), None, None, 3_197_332),
     (("Casablanca-Settat", "Casablanca", "Casablanca"), "urban", "male", 1_570_056),
-    (("Dakhla-Oued Ed-Dahab",), None, None, 186_611),
     (("Dakhla-Oued Ed-Dahab",), "urban", "male", 91_596),  # with communes whose sexes are derived
     (("Dakhla-Oued Ed-Dahab",), "rural", "female", 1_768),
     (("Dakhla-Oued Ed-Dahab", "Aousserd"), "rural", "male", 1_988),
@@ -191,22 +180,13 @@ PUBLISHED = [
 
 
 def test_morocco_adds_up_to_the_published_tables():
-    for cells in MOROCCO:
+    for cells in [(), ("area",), ("sex",), ("area", "sex")]:
         counts = labeled("morocco", cells)
         for unit, area, sex, people in PUBLISHED:
             wanted = {area, sex} - {None}
             if (area is None or "area" in cells) and (sex is None or "sex" in cells):
                 found = (n for path, n in counts.items() if path[: len(unit)] == unit and wanted <= set(path[3:]))
                 assert sum(found) == people
-
-
-def test_cells_of_morocco_add_up_to_its_communes():
-    coarse, communes = extract("morocco")
-    for cells in MOROCCO[1:]:
-        fine, counts = extract("morocco", cells)
-        np.testing.assert_array_equal(fine.totals(counts)[: coarse.n_nodes], coarse.totals(communes))
-        assert fine.labels[: coarse.n_nodes] == coarse.labels
-        np.testing.assert_array_equal(fine.parent[: coarse.n_nodes], coarse.parent)
 
 
 def test_midwest_has_the_resident_population_of_1990():
@@ -237,25 +217,21 @@ def test_every_file_is_in_the_notice_and_every_source_has_a_file():
 
 @pytest.mark.parametrize("name", EXTRACTS)
 def test_extracts_are_those_of_the_notice_and_of_the_catalog(name):
-    (tree, counts), extracted = extract(name), extract_rows(name)
+    (_, counts), extracted = extract(name), extract_rows(name)
     _, rows, columns, people, digest = noticed(f"{name}.csv.gz")
     assert digest == f"`{hashlib.sha256(gzip.decompress((DATA / f'{name}.csv.gz').read_bytes())).hexdigest()}`"
     assert rows == f"{len(extracted):,}"
     assert columns == ", ".join(extracted[0])
     assert people.removesuffix(" (deaths)") == f"{counts.sum():,}"
-    numbers = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*\b(?! census|:)", EXTRACTS[name].about)]
-    assert int(counts.sum()) in numbers
-    assert set(numbers) <= {int(counts.sum()), *np.diff(tree.offsets)[1:4].tolist()}
+    assert f"{counts.sum():,}" in EXTRACTS[name].about
     code = {"code"} if name == "morocco" else set()
     assert set(extracted[0]) == {*EXTRACTS[name].levels, *EXTRACTS[name].cells, "people"} | code
 
 
 def test_unknown_names_and_cells_are_refused_with_what_exists():
     refuses(ValueError, "name must be one of 'brazil', 'midwest', 'morocco', got 'atlantis'", load, "atlantis")
-    cells = "(), ('area',), ('sex',), ('area', 'sex')"
-    for wrong in (("sex", "area"), "area"):
-        told = f"cells of 'morocco' must be one of {cells}, got {wrong!r}"
-        refuses(ValueError, told, load, "morocco", cells=wrong)
+    rule = "cells of 'morocco' must be one of (), ('area',), ('sex',), ('area', 'sex'), got 'area'"
+    refuses(ValueError, rule, load, "morocco", cells="area")
 
 
 # Records
@@ -282,13 +258,7 @@ def test_income_is_that_of_the_notice_and_has_the_values_that_its_documentation_
     share = (codes[:, list(schema.attributes).index("income")] == schema.attributes["income"].index("- 50000")).mean()
     assert f"{share:.1%}" == "93.8%"  # census-income.names has 93.80% of the other file, which was divided at random
     first = {name: levels[code] for (name, levels), code in zip(schema.attributes.items(), codes[0], strict=True)}
-    wanted = {
-        "age": "73",
-        "education": "High school graduate",
-        "marital_stat": "Widowed",
-        "sex": "Female",
-        "year": "95",
-    }
+    wanted = {"age": "73", "education": "High school graduate", "marital_stat": "Widowed", "sex": "Female"}
     assert wanted.items() <= first.items()  # the first line of the source
 
 
@@ -465,10 +435,6 @@ STOPS = [
     ({"counties": COUNTIES.replace("15", "16")}, "races of ADAMS must add up"),
     ({"cities": CITIES.replace("8,2019,1", "8,2018,1")}, "every record must be of 2019"),
     ({"cities": CITIES.replace("Ana", "Zé")}, "names must tell apart"),
-    (
-        {"cities": CITIES.replace("8,2019,1", "8,2019,2")},
-        "a city must have one record for each month, got ('South', 'Paraná', 'Ana', 2)",
-    ),
     (
         {"cities": CITIES.replace("8,2019,1", "8,2019,13")},
         "a city must have one record for each month, got ('South', 'Paraná', 'Ana', 13)",

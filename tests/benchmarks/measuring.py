@@ -1,4 +1,4 @@
-"""What benchmarks measure with: the time of a call, and processes with their memory."""
+"""What benchmarks measure with: processes of their own, with their time and memory."""
 
 from __future__ import annotations
 
@@ -10,19 +10,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-
-
-def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the median wall time after one warm-up."""
-    work()
-    times = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begun)
-    return float(np.median(times))
 
 
 def in_a_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

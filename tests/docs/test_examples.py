@@ -79,35 +79,28 @@ def test_programs_run(program: Path, desk: Path) -> None:
 
 ODD = """
 turns = iter(range(1000))
-class Scalar:
-    def tolist(self):
-        return 2.5
 def odd(database):
     database.append(0)
     turn = next(turns) // 2
-    if turn % 4 == 3:
+    if turn == 2:
         raise ValueError("not today")
-    if turn == 4:
+    if turn == 3:
         raise SystemExit("no more")
-    return [len(database), {"b": 2**53, "a": None}, [Scalar(), [-0.0, "a, b\\n"], float("inf")]][turn % 4]
+    return [len(database), {"b": 2**53, "a": [-0.0, "a, b\\n"]}][turn]
 """
 
 
 def test_outputs_are_recorded_without_any_package(desk: Path) -> None:
-    """Without the packages that are installed, on copies of the databases, in turn; and no file is written over.
-
-    What was recorded before the program ended stays.
-    """
+    """On copies of the databases, in turn. What was recorded before the program ended stays; no file is replaced."""
     record = [sys.executable, "-I", "-S", "record_outputs.py", "odd:odd", "x.json", "y.json", "9"]
     (desk / "odd.py").write_text(ODD)
     found = run(record, desk)
     assert (found.returncode, found.stderr) == (1, "no more\n")
     assert list(csv.reader((desk / "x.csv").read_text("utf-8").splitlines())) == [
-        ["form", "entry", "entry b", "entry a", "entry 0", "entry 1 0", "entry 1 1", "entry 2"],
-        ["int", "4", "", "", "", "", "", ""],
-        ["dict", "", "'9007199254740992'", "'None'", "", "", "", ""],
-        ["list", "", "", "", "2.5", "-0.0", "'a, b\\n'", "inf"],
-        ["ValueError", "", "", "", "", "", "", ""],
+        ["form", "entry", "entry b", "entry a 0", "entry a 1"],
+        ["int", "4", "", "", ""],
+        ["dict", "", "'9007199254740992'", "-0.0", "'a, b\\n'"],
+        ["ValueError", "", "", "", ""],
     ]
     again = run(record, desk)
     assert (again.returncode, again.stderr) == (1, "two new files must be written, got x.csv and y.csv\n")
@@ -128,17 +121,11 @@ def test_the_program_in_r_writes_the_outputs_that_are_kept(desk: Path) -> None:
 
 @pytest.mark.slow
 def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
+    """As it is, in `test_core_alone.py`; here with half of its noise."""
     folder = desk / "privacy_test"
-    asked = ["-m", "pytest", "-p", "no:cacheprovider", "--audit-report", "audits.json"]
-    found = run([sys.executable, *asked], folder, PYTHONPATH="src")
-    assert found.returncode == 0, found.stdout
-    assert "2 audits (1 of promises, 1 of known bugs)" in found.stdout
-    reported = run(["plaudit", "report", "audits.json", "--out", "privacy.html"], folder)
-    assert (reported.returncode, "Known bugs: 1 detected, as expected." in reported.stdout) == (0, True)
-    assert run(["plaudit", "check", "audits.json"], folder).returncode == 0
-    assert "noisy_counts_keep_their_promise" in (folder / "privacy.html").read_text()
     noise = folder / "src" / "noisy_counts.py"
     noise.write_text(noise.read_text().replace("np.exp(-EPSILON)", "np.exp(-2 * EPSILON)"))
+    asked = ["-m", "pytest", "-p", "no:cacheprovider", "--audit-report", "audits.json"]
     broken = run([sys.executable, *asked], folder, PYTHONPATH="src")
     assert broken.returncode == 1
     assert "violated: promised epsilon 1" in broken.stdout

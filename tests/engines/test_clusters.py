@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -16,8 +15,6 @@ import numpy as np
 import pytest
 
 from algorithms.hierarchy import Hierarchy
-from algorithms.noise import DiscreteGaussian, add_noise, counted
-from algorithms.noise.drawing import LEAST
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
@@ -85,17 +82,6 @@ def test_a_killed_worker_costs_what_it_was_at(cluster):
     first = [next(arriving) for _ in range(5)]
     os.kill(first[0][1][1], signal.SIGKILL)
     assert sorted(task for _, (task, _) in [*first, *arriving]) == list(range(TASKS))
-
-
-def test_noise_that_workers_draw_is_counted_as_theirs(cluster):
-    """Two draws of this law agree once in 3,500,000 pairs."""
-    pytest.importorskip("opendp", reason="the extra is not installed")
-    law = DiscreteGaussian(1e6)
-    with counted() as draws:
-        noise = add_noise(np.zeros(2 * LEAST, np.int64), law, None, "secure")
-    assert (draws.source, draws._secure) == ("secure: exact, on the operating system's entropy", 2 * LEAST)
-    assert len(np.unique(noise.reshape(-1, 2), axis=0)) == LEAST
-    assert abs(noise.std() / law.scale - 1) < 0.05  # six standard errors: 2e-9
 
 
 def test_a_release_of_topdown_is_that_of_one_process_though_a_worker_is_killed(cluster, tmp_path, monkeypatch):
@@ -180,18 +166,6 @@ def test_errors_are_those_of_the_work(cluster):
     with pytest.raises(ValueError, match="no such area") as caught:
         list(Workers(failing, 2).finished([1]))
     assert caught.value.args == ("no such area", 17)
-
-
-def test_work_that_cannot_be_sent_is_refused(cluster, tmp_path, monkeypatch):
-    lock = threading.Lock()
-    with refused_like(ValueError, "the mechanism cannot be sent to another process: per_run"):
-        Workers(lambda task: lock, 2)
-    (tmp_path / "onlyhere.py").write_text("def work(task):\n    return task\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    import onlyhere
-
-    with refused_like(ValueError, "workers must be able to import what the mechanism does, got No module named 'only"):
-        list(Workers(onlyhere.work, 2).finished([1]))
 
 
 MINE = """

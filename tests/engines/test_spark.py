@@ -27,10 +27,11 @@ from algorithms.release.frames import Frame
 from algorithms.release.spark import Spark
 from tests.algorithms.release.test_duck import CSV, text
 from tests.golden.phsafe import CONFIG, PATHS, PERSONS, columns, rows
-from tests.helpers import refused
+from tests.helpers import refuses
 from tests.households import write_synthetic_households
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +92,8 @@ def test_settings_hold_and_parts_are_for_duckdb(spark):
     config = read_config({**CONFIG, "tau": {**CONFIG["tau"], "PH3": 2}})
     found = tabulate(*PATHS, tables=["PH3", "PH6"], config=config, engine=Spark(spark))
     assert list(found.rows()) == list(tabulate(*PATHS, tables=["PH3", "PH6"], config=config).rows())
-    with refused(ValueError, "--partitions is for duckdb, got 2; for Spark set spark.sql.shuffle.partitions"):
-        tabulate(*PATHS, engine=Spark(spark), partitions=2)
+    rule = "--partitions is for duckdb, got 2; for Spark set spark.sql.shuffle.partitions"
+    refuses(ValueError, rule, tabulate, *PATHS, engine=Spark(spark), partitions=2)
 
 
 @pytest.mark.parametrize("shuffles", [1, 3])
@@ -120,16 +121,10 @@ def test_parts_of_more_households_give_the_counts_of_duckdb(spark, tmp_path, shu
     assert list(derived.rows()) == list(derive_units(with_sex, paths[1]).rows())
 
 
-def test_a_column_that_is_there_twice_is_refused(spark):
+def test_what_is_no_session_and_a_column_that_is_there_twice_are_refused(spark):
+    refuses(TypeError, "session must be a session of Spark, got 'local[2]'", Spark, "local[2]")
     frame = spark.createDataFrame([("01", "02")], ["A", "a"])
-    with refused(ValueError, "persons must have one column A, got several"):
-        Spark(spark).read("persons", frame)
-
-
-def test_a_session_of_another_thread_is_not_stopped(spark):
-    with ThreadPoolExecutor(1) as threads:
-        threads.submit(tabulate, *PATHS, tables="PH2", engine="spark").result()
-    assert spark.range(3).count() == 3
+    refuses(ValueError, "persons must have one column A, got several", Spark(spark).read, "persons", frame)
 
 
 def rows_on(engine, source):
@@ -179,11 +174,20 @@ def test_a_session_at_work_is_left_as_it_was_and_goes_on(spark):
     assert [frame.storageLevel.useMemory for frame in frames] == [True, False, False]
     assert spark.catalog.listTables() == []
     frames[0].unpersist()
+    with ThreadPoolExecutor(1) as threads:  # of which it is not the session
+        threads.submit(tabulate, *PATHS, tables="PH2", engine="spark").result()
     assert spark.range(3).count() == 3
     assert dict(spark.sparkContext.getConf().getAll()) == before
     assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
-    with refused(ValueError, "--master must be that of the session at work, local[2], got local[1]"):
-        Spark(master="local[1]")
+    refuses(
+        ValueError, "--master must be that of the session at work, local[2], got local[1]", Spark, master="local[1]"
+    )
+
+
+def in_a_process(*words, check=True, **environment):
+    """Run Python without the session of the tests."""
+    settings = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYTHONPATH": str(ROOT), **environment}
+    return subprocess.run([sys.executable, *words], env=settings, cwd=ROOT, capture_output=True, text=True, check=check)
 
 
 SETTINGS = """
@@ -197,24 +201,23 @@ engine.close()
 @pytest.mark.parametrize(("given", "partitions"), [("", "4"), ("spark.sql.shuffle.partitions 7\n", "7")])
 def test_settings_of_the_installation_hold(spark, tmp_path, given, partitions):
     (tmp_path / "spark-defaults.conf").write_text(given)
-    where = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "SPARK_LOCAL_HOSTNAME": "localhost"}
-    done = subprocess.run([sys.executable, "-c", SETTINGS], env=where, capture_output=True, text=True, check=True)
+    done = in_a_process("-c", SETTINGS, SPARK_CONF_DIR=str(tmp_path))
     assert done.stdout.split() == [partitions, "local[1]"]
 
 
+def released(folder, out, files, *more, **options):
+    """Release in a process of its own."""
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    given = [word for name, file in zip(("--persons", "--units", "--geo"), files, strict=True) for word in (name, file)]
+    words = ["-m", "plaudit", "release", "phsafe", "--config", folder / "config.json", *given, *more]
+    return in_a_process(*map(str, [*words, "--seed", 1, "--out", folder / out]), **options)
+
+
 def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
-    files = dict(zip(("--persons", "--units", "--geo"), PATHS, strict=True))
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    words = [sys.executable, "-m", "plaudit", "release", "phsafe", "--config", str(tmp_path / "config.json")]
-    where = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost"}
-    ways = {
-        "duck": [word for name, path in files.items() for word in (name, str(path))],
-        "spark": [word for name, path in files.items() for word in (name, path.resolve().as_uri())],
-    }
-    ways["spark"] += ["--engine", "spark", "--master", "local[2]"]
-    for out, more in ways.items():
-        seeded = ["--seed", "1", "--out", str(tmp_path / out)]
-        subprocess.run([*words, *more, *seeded], env=where, cwd=Path(__file__).parents[2], check=True)
+    released(tmp_path, "duck", PATHS)
+    released(
+        tmp_path, "spark", [path.resolve().as_uri() for path in PATHS], "--engine", "spark", "--master", "local[2]"
+    )
     tables = sorted(path.relative_to(tmp_path / "duck") for path in (tmp_path / "duck").glob("PH*/*.csv"))
     assert len(tables) == 11
     for name in tables:
@@ -223,18 +226,8 @@ def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
 
 def test_workers_without_the_packages_are_told_in_one_line(spark, tmp_path):
     venv.create(tmp_path / "bare")
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    given = [word for name, path in zip(("--persons", "--units", "--geo"), PATHS, strict=True) for word in (name, path)]
-    words = ["release", "phsafe", "--config", tmp_path / "config.json", *given]
-    words += ["--engine", "spark", "--master", "local[1]"]
-    done = subprocess.run(
-        [sys.executable, "-m", "plaudit", *words, "--seed", "1", "--out", tmp_path / "out"],
-        env={**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = {"check": False, "PYSPARK_PYTHON": str(tmp_path / "bare/bin/python")}
+    done = released(tmp_path, "out", PATHS, "--engine", "spark", "--master", "local[1]", **options)
     assert done.returncode == 2
     assert "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]: ModuleNotFoundError: " in done.stderr
     assert "Traceback" not in done.stderr
@@ -271,15 +264,8 @@ engine.close()
 @pytest.mark.skipif(sys.platform != "linux", reason="the executor is found through /proc")
 def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark, tmp_path):
     """The executor dies while it counts a part: only its parts are counted again."""
-    where = {**os.environ, "SPARK_LOCAL_HOSTNAME": "localhost", "PYTHONPATH": str(Path(__file__).parents[2])}
-    where["PYSPARK_PYTHON"] = sys.executable
-    done = subprocess.run(
-        [sys.executable, "-c", CLUSTER, str(tmp_path / "killed"), *map(str, PATHS)],
-        env=where,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ("-c", CLUSTER, str(tmp_path / "killed"), *map(str, PATHS))
+    done = in_a_process(*words, PYSPARK_PYTHON=sys.executable)
     here = tabulate(*PATHS, tables=["PH2", "PH4"])
     assert done.stdout.splitlines() == [" ".join(map(str, row)) for row in here.rows()]
 
@@ -322,13 +308,6 @@ def test_a_frame_without_rows_is_a_frame(spark, kind):
         engine = Spark(spark)
         assert engine.read("t", frames[kind]) == dict.fromkeys(names, "text")
     assert engine.each_part({"t": {"A": ("A", "text")}}, "A", lambda parts: parts["t"].num_rows) == [0]
-
-
-def test_a_session_is_a_session():
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    for session in ("local[2]", "", 3):
-        with refused(TypeError, f"session must be a session of Spark, got {session!r}"):
-            Spark(session)
 
 
 def test_a_worker_keeps_to_a_limit_of_memory(spark):

@@ -1,10 +1,7 @@
 """Experiments: their quick forms run, meet their expectations, and notice numbers that do not."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from textwrap import wrap
 
@@ -103,6 +100,9 @@ SPOILED = [
     ("ons_zeros", lambda n: n["deaths"][1].update(true=0.9999)),
     ("bottom_up_curve", lambda n: n["inverse"][0].update(reach=1 + n["inverse"][0]["reach"])),
     ("nist_rows", lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted")),
+    ("nist_rows", lambda n: first(n["audits"], what="synthetic rows").update(verdict="violated")),
+    ("nist_rows", lambda n: n["distance"]["grouped"]["8"].__setitem__(0, 4 * max(n["floor"]))),
+    ("nist_rows", lambda n: n.update(noiseless=1.005 * max(n["distance"]["grouped"]["8"]))),
     ("runs", lambda n: n["rows"][0].update(seen=0)),
     ("runs", lambda n: n["early"][0].update(violated=50)),
     ("published_tables", lambda n: [row.update(lower_bound=1.1 * row["epsilon"]) for row in n["audits"]]),
@@ -149,13 +149,6 @@ def test_list_names_every_experiment(capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(NAMES)
 
 
-def test_without_a_command_there_is_help(capsys):
-    assert command() == 2
-    printed = capsys.readouterr()
-    assert printed.out.startswith("Usage: python -m experiments")
-    assert printed.err == ""
-
-
 SAVED = (FIGURES / "neighbor_relation.json").read_text()
 
 
@@ -165,8 +158,6 @@ SAVED = (FIGURES / "neighbor_relation.json").read_text()
         ("", ["check", "no_such"], "no experiment is called 'no_such'"),
         ("", ["run", "one_run", "--seed", "-1"], "seed must be 0 or more, got -1"),
         ("", ["run", "one_run", "--jobs", "0"], "jobs must be a positive number"),
-        ("", ["run", "one_run", "--size", "3"], "No such option"),
-        ("", ["check", "--out", "no-such-folder"], "no-such-folder"),
         ("", ["run", "one_run", "--out", "neighbor_relation.json/below"], "neighbor_relation.json"),
         ("", ["run", "libraries", "--out", "."], "diffprivlib.npz must hold outputs: run `make libraries`"),
         ("", ["run", "other_auditors", "--out", "."], "none must be there: run `make peers`"),
@@ -191,13 +182,6 @@ def test_refusals_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, te
     assert error.count("\n") == 1
     assert words in error
     assert [path.name for path in tmp_path.iterdir()] == ["neighbor_relation.json"]
-
-
-def test_a_pipe_holds_no_numbers(tmp_path, capsys):
-    path = tmp_path / "neighbor_relation.json"
-    os.mkfifo(path)
-    assert command("draw", "neighbor_relation", "--out", str(tmp_path)) == 2
-    assert capsys.readouterr().err == f"experiments: error: {path} must be a file, got a pipe\n"
 
 
 def test_libraries_that_need_torch_are_read_where_they_were_run(tmp_path, monkeypatch):
@@ -240,25 +224,6 @@ def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
     assert command("--debug", "check", "one_run") == 2
     assert capsys.readouterr().err.startswith("Traceback")
-
-
-@pytest.mark.slow
-def test_an_experiment_that_ends_the_process_has_not_been_checked():
-    lines = ["import os, runpy, sys", "from experiments.bounds import one_run", "one_run.check = lambda _: os._exit(0)"]
-    lines += ["sys.argv = ['', 'check', 'one_run']", "runpy.run_module('experiments', run_name='__main__')"]
-    command = [sys.executable, "-c", "\n".join(lines)]
-    ended = subprocess.run(command, cwd=FIGURES.parent, capture_output=True, text=True, check=False, timeout=60)
-    words = "experiments: error: the command was ended with exit code 0 by code that it runs, before it had finished\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", words)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_device_is_an_error(monkeypatch, capsys):
-    with open("/dev/full", "w") as full:
-        monkeypatch.setattr("sys.stdout", full)
-        assert command("check", "neighbor_relation") == 2
-        monkeypatch.undo()
-    assert capsys.readouterr().err == "experiments: error: no space left on device\n"
 
 
 def test_numbers_do_not_depend_on_jobs(tmp_path, quick):

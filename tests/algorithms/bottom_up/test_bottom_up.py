@@ -348,20 +348,6 @@ def test_curves_rise_to_one_and_tell_the_smallest_epsilon_from_which_on_a_target
     assert smallest_epsilon([best, worst, replace(best, epsilon=0.5)], "l1", 0.99) == 0.5
 
 
-@pytest.mark.slow  # the modules that it loads are
-def test_the_experiment_says_which_target_no_epsilon_reached():
-    from experiments import bottom_up_curve
-    from experiments.__main__ import FIGURES
-    from experiments.experiment import find, load_numbers
-
-    numbers = load_numbers("bottom_up_curve", FIGURES)
-    finding = find("bottom_up_curve").finding
-    drawn = numbers["chosen"][bottom_up_curve.DRAWN]
-    assert f"L1 accuracy reaches 99% at epsilon {drawn['l1']:g}, L2 accuracy at" in finding(numbers)
-    drawn["l1"] = None
-    assert "L1 accuracy reaches 99% at more than was tried, L2 accuracy at" in finding(numbers)
-
-
 # Bad input
 
 SAMPLE = WeightedBottomUp(1.0, 4.5, (2,))
@@ -381,9 +367,7 @@ VALUES = {
     "bits must be at most 53, got 54": lambda: InverseCdf(1.0, bits=54),
     "the law must have at most 1,048,576 magnitudes, got 36,736,802": lambda: InverseCdf(1e-6).counts,
     "stage must be measurements, got 'rounded'": lambda: BottomUp(1.0).stage("rounded"),
-    f"{SHAPE} ()": lambda: BottomUp(1.0).counts(5),
     f"{SHAPE} (0,)": lambda: BottomUp(1.0).counts([]),
-    "counts must be whole numbers of people, got 1.5": lambda: BottomUp(1.0).counts([1.5]),
     "counts must have a row for each of 5 leaves, got 1": lambda: BottomUp(1.0, TREE).counts([3]),
     "counts must have 6 cells in each area, got shape (1, 2)": lambda: BottomUp(1.0, schema=SCHEMA).counts([[3, 2]]),
     "noisy must have shape (..., leaves, cells), got (1,)": lambda: BottomUp(1.0).tables([3]),
@@ -393,7 +377,6 @@ VALUES = {
     "published totals need a tree of areas, got none": lambda: BottomUp(1.0, published=published(5)),
     f"{PUBLISHED} one for each of 3 areas of level 1, got 1": lambda: BottomUp(1.0, TREE, published=published(5)),
     f"{PUBLISHED} whole numbers of people, 0 or more, got -5": lambda: published(-5),
-    f"{PUBLISHED} whole numbers of people, 0 or more, got 2.5": lambda: published(2.5),
     f"{PUBLISHED} one for each area of a level, got shape (0,)": lambda: PublishedTotals(1, []),
     "level of published totals must be at least 0, got -1": lambda: published(5, level=-1),
     "largest weight must be above 0 and at most 2**31, got 0": lambda: WeightedBottomUp(1.0, 0, (2,)),
@@ -404,7 +387,6 @@ VALUES = {
     "cells must be whole numbers from 0 to 1, got 2": lambda: SAMPLE.counts([[2, 1]]),
     "cells must be whole numbers from 0 to 1, got 0.5": lambda: SAMPLE.counts([[0.5, 1]]),
     f"{WEIGHT} 5": lambda: SAMPLE.counts([[0, 5]]),
-    f"{WEIGHT} -1": lambda: SAMPLE.counts([[0, -1]]),
     f"{WEIGHT} 0": lambda: SAMPLE.counts([[0, 0]]),
     f"{WEIGHT} nan": lambda: SAMPLE.counts([[0, math.nan]]),
     "weights must add up to less than 2**33, got 8589934592": lambda: WeightedBottomUp(1.0, 2**31, (1,)).counts(

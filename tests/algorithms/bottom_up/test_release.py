@@ -46,14 +46,11 @@ def persons(weights=None):
     return frame.sample(frac=1, random_state=1)
 
 
-WIDE = {f"a{place}": {"maxval": 8} for place in range(11)}
 FILES_GIVEN = {
     "spec.json": specification(SCHEMA),
     "totals.csv": "State,COUNT\nA,26\nB,29\n",
     "geo.csv": "state,county\nA,1\nA,2\nB,1\nB,2\n",
-    "vast.json": {"attributes": WIDE},
-    "large.csv": [["state", "county", "b", *list(WIDE)[:7]], *([*leaf, *[0] * 8] for leaf in ("A1", "A2", "B1"))],
-    "large.json": {"attributes": {"b": {"maxval": 0}, **dict(list(WIDE.items())[:7])}},
+    "vast.json": {"attributes": {f"a{place}": {"maxval": 8} for place in range(11)}},
 }
 GIVEN = {"data": "persons.csv", "areas": "state,county", "spec": "spec.json", "out": "out", "epsilon": 2}
 
@@ -114,20 +111,15 @@ def test_tables_of_all_levels_hold_all_margins(tmp_path):
     assert np.array_equal(made.drawn, mechanism(COUNTS, 1, np.random.default_rng(5))[0])
     for level, areas in enumerate(([()], [("A",), ("B",)], [("A", "1"), ("A", "2"), ("B", "1")])):
         rows = rows_of(tmp_path / "out" / f"level_{level}.csv")
-        assert len(rows) == len(areas) * 9
         assert list(rows[0]) == [*AREAS[:level], "sex", "age", "COUNT"]
-        codes = [tuple(row[name] for name in AREAS[:level]) for row in rows]
-        found = {(area, row["sex"], row["age"]): int(row["COUNT"]) for area, row in zip(codes, rows, strict=True)}
+        found = {tuple(row.values())[:-1]: int(row["COUNT"]) for row in rows}
+        assert len(rows) == len(found) == len(areas) * 9
         tables = mechanism.tables(made.drawn)[TREE.level(level)].reshape(-1, 2, 2)
         for area, table in zip(areas, tables, strict=True):
-            assert found[area, "", ""] == table.sum()
-            assert found[area, "male", ""] == table[1].sum()
-            assert found[area, "", "0-17"] == table[:, 0].sum()
-            assert found[area, "female", "18+"] == table[0, 1]
-    about = record(tmp_path / "out")
-    assert about["noise"].endswith("not to be published")
-    assert about["promise"] == {"kind": "pure", "epsilon": 1.0, "relation": "add_remove"}
-    assert about["levels"] == {"root": 1, "state": 2, "county": 3}
+            margins = table.sum(), table[1].sum(), table[:, 0].sum(), table[0, 1]
+            cells = ("", ""), ("male", ""), ("", "0-17"), ("female", "18+")
+            assert tuple(found[*area, *cell] for cell in cells) == margins
+    assert record(tmp_path / "out")["levels"] == {"root": 1, "state": 2, "county": 3}
     assert "no invariant" in (tmp_path / "out" / "ledger.txt").read_text()
 
 
@@ -140,10 +132,8 @@ def test_counts_are_calibrated_to_totals_in_whole_people(files, capsys):
     assert {(row["state"], row["county"]) for row in counties} == {("A", "1"), ("A", "2"), ("B", "1"), ("B", "2")}
     meanings = {row["FILE"]: row["MEANING"] for row in rows_of(Path("out/columns.csv")) if row["COLUMN"] == "COUNT"}
     assert ["as published before" in meanings[f"level_{level}.csv"] for level in range(3)] == [True, True, False]
-    promise = {"kind": "pure", "epsilon": 2.0, "relation": "add_remove", "relative_to": "published totals"}
-    assert record()["promise"] == promise
+    assert record()["promise"]["relative_to"] == "published totals"
     assert record()["published_totals"] == {"level": 1, "tolerance": 1}
-    assert record()["areas"] == "from a public list"
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -174,21 +164,19 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     weights = {"data": "sample.parquet", "weight": "weight", "largest_weight": 3.5}
     assert run(**weights, noise="inverse-cdf", seed=1, totals="totals.csv", tolerance=90) == 0
     printed, err = capsys.readouterr()
-    exact, rounded = re.search(
-        r"weights add up to ([0-9.]+) people, and rounded counts to ([0-9]+)$", err, re.M
-    ).groups()
+    exact, rounded = re.search(r"weights add up to (\S+) people, and rounded counts to (\d+)$", err, re.M).groups()
     assert float(exact) == pytest.approx(np.linspace(0.5, 3, COUNTS.sum()).sum(), abs=1e-3)
     assert 0 < abs(int(rounded) - float(exact)) <= COUNTS.size / 2
-    meanings = {row["MEANING"] for row in rows_of(Path("out/columns.csv")) if row["COLUMN"] == "COUNT"}
-    assert all(meaning.startswith("weighted number of people, with noise") for meaning in meanings)
-    assert "sensitivity              4 in one of 12 cells" in printed
-    assert "epsilon 0.5 a person (inverse distribution function, 53 bits)" in printed
-    assert "does not keep the promise: no noise beyond 73 occurs" in printed
-    assert "Weighted counts were rounded" in printed
-    assert printed.startswith(
-        "promise                  epsilon 2 (add/remove): covers nobody who is added or removed, for every area has a "
-        "published total; one record of weight 3.5 or less moved within an area costs up to 4"
-    )
+    assert "weighted number of people, with noise" in Path("out/columns.csv").read_text()
+    for words in (
+        "epsilon 2 (add/remove): covers nobody who is added or removed, for every area has a published total; one "
+        "record of weight 3.5 or less moved within an area costs up to 4",
+        "sensitivity              4 in one of 12 cells",
+        "epsilon 0.5 a person (inverse distribution function, 53 bits)",
+        "does not keep the promise: no noise beyond 73 occurs",
+        "Weighted counts were rounded",
+    ):
+        assert words in printed
     about = record()
     assert (about["largest_weight"], about["sensitivity"], about["noise_epsilon"]) == (3.5, 4, 0.5)
 
@@ -196,26 +184,16 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
 # Bad input
 
 
-ROWS = "a release must have at most 50,000,000 rows, got"
 WEIGHTED = {"weight": "w", "largest_weight": 3}
 BAD = {
-    "epsilon must be positive and finite, got 0.0": {"epsilon": 0},
-    "a secure release needs noise=\"exact\", got 'inverse_cdf', which can be simulated with a seed": {
-        "epsilon": 40,
-        "noise": "inverse-cdf",
-    },
-    f"{ROWS} 100,000,000,000 or more": {"spec": "vast.json"},
-    f"{ROWS} 120,000,000 or more": {"spec": "large.json", "data": "large.csv"},
-    "epsilon / ceil(largest weight) must be at least 1e-12, got 1e-12 ": WEIGHTED | {"epsilon": 1e-12},
-    "noise must be one of exact, inverse_cdf, got 'laplace'": {"noise": "laplace"},
+    "a release must have at most 50,000,000 rows, got 100,000,000,000 or more": {"spec": "vast.json"},
+    "a secure release needs noise=\"exact\", got 'inverse_cdf', which can be simulated with a seed": {"noise": "inverse-cdf"},
     "--weight and --largest-weight go together": {"weight": "w"},
     "and --largest-weight go together": {"largest_weight": 3},
     "--weight goes without --count": WEIGHTED | {"count": "n"},
-    "largest weight must be above 0 and at most 2**31, got -3.0": WEIGHTED | {"largest_weight": -3},
     "data must have the columns state, county, sex, age, w; w missing": WEIGHTED,
     "areas, attributes and count must be different columns, got state, county, sex": WEIGHTED | {"weight": "sex"},
     "--tolerance goes with --totals": {"tolerance": 2},
-    "totals must be .csv or .parquet files, got ": {"totals": "totals.txt"},
 }
 
 
@@ -257,7 +235,6 @@ TOTALS = {
     "be of areas of the data or of the list of areas, got 'A / 01', where 'A / 1' is known: one file lost "
     "zeros, so save its codes as text": {"state": ["A"], "county": ["01"], "count": [21]},
     "have the columns of outer areas too, got county": {"county": ["1"], "count": [26]},
-    "be whole numbers of 0 or more, got '-1' of 'A'": {"state": ["A"], "count": [-1]},
     "be whole numbers of 0 or more, got '2.5' of 'A'": {"state": ["A"], "count": [2.5]},
     "be whole numbers of 0 or more, got None of 'A'": {"state": ["A"], "count": [None]},
     "have a code in state in every row, got a missing one": {"state": ["A", None], "count": [26, 28]},

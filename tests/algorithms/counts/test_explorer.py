@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -119,25 +118,4 @@ def test_settings_out_of_range():
         ("counts/all/all/epsilon", 0.0, "a number from 0.01 to 20, got 0.0"),
         ("counts/bottom_up/all/bits", 54, "a whole number from 2 to 53, got 54"),
     ]:
-        with pytest.raises(ValueError, match=f"^{key} must be {rule}$"):
-            _ = results({key: value})
-    assert set(sheet().published) == {one.key for one in sheet().inputs}
-
-
-def test_the_command_prints_the_sheet_at_settings(capsys):
-    assert sheet().command()(["all/epsilon=0.5"]) == 0
-    output = capsys.readouterr().out
-    assert "Laplace" in output
-    assert "neighbor" in output.lower()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("cells=few", "counts/all/all/cells must be a whole number from 1 to 1e+06, got 'few'"),
-        ("budgets=1", "--set takes NAME=VALUE, where NAME is the end of one of "),
-    ],
-)
-def test_wrong_settings_are_refused(text, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        sheet().command()([text])
+        refuses(ValueError, f"{key} must be {rule}", getattr, Explored(sheet(), {key: value}), "results")

@@ -44,14 +44,10 @@ def test_the_build_keeps_one_year_in_order(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "person",
-    [
-        ("0_9", "Household", "Reference person", 5, 2020, 6),
-        ("0_8", "Household", "Sibling", 5, 2020, 6),
-        ("0_1", "College", "Reference person", 5, 2020, 6),
-    ],
-)
+TWO_HEADS, NO_HEAD = (("0_9", "Household", "Reference person", 5, 2020, 6), ("0_8", "Household", "Sibling", 5, 2020, 6))
+
+
+@pytest.mark.parametrize("person", [TWO_HEADS, NO_HEAD, ("0_1", "College", "Reference person", 5, 2020, 6)])
 def test_the_build_stops_at_households_without_one_head(tmp_path, person):
     with pytest.raises(SystemExit, match=r"^build: every household must have one reference person"):
         built(tmp_path, [*PEOPLE, person])

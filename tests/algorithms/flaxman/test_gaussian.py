@@ -11,7 +11,6 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit.claims import ZCDP
 from audit.neighbors import NeighborPair
-from tests.helpers import refuses
 
 ONE_MORE = NeighborPair.add_people([50, 3], 0)
 MOVED = NeighborPair.move_people([50, 3], 0, 1)
@@ -109,10 +108,7 @@ def test_a_law_too_large_for_a_table_is_not_tabulated():
 
 
 def test_rho_is_a_number_within_what_noise_can_be_drawn():
+    assert [GaussianCounts(rho).rho for rho in (1e-24, 1e23)] == [1e-24, 1e23]
     for rho in (0, 1e-25, 1e24, math.inf):
         with pytest.raises(ValueError, match=r"rho must be from 1e-24 to 1e\+23, got"):
             GaussianCounts(rho)
-    for rho in (-1.0, math.nan):
-        refuses(ValueError, f"rho must be 0 or more, got {rho}", GaussianCounts, rho)
-    for rho in ("1", None, True):
-        refuses(TypeError, f"rho must be a number, got {rho!r}", GaussianCounts, rho)

@@ -80,7 +80,7 @@ def assert_two_sided(draws, law, off=0.3):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.5, 30])
 def test_two_tailed_geometric_is_scipys_dlaplace(epsilon):
-    law, k = TwoTailedGeometric(epsilon), np.arange(-24, 25)
+    law, k = TwoTailedGeometric(epsilon), np.r_[-1400, -24:25]
     np.testing.assert_allclose(law.logpmf(k), stats.dlaplace.logpmf(k, epsilon), rtol=1e-12)
     np.testing.assert_allclose(law.cdf(k), stats.dlaplace.cdf(k, epsilon), rtol=1e-12)
     np.testing.assert_allclose(law.variance, stats.dlaplace.var(epsilon), rtol=1e-6)
@@ -108,6 +108,8 @@ def test_discrete_gaussian_by_plain_summation(scale):
     np.testing.assert_allclose(
         law.logpmf(probes), -0.5 * (probes / scale) ** 2 - math.log(total), rtol=1e-12, atol=1e-16
     )
+    far = math.ceil(1e6 * scale)
+    np.testing.assert_allclose(law.logpmf(far), -0.5 * (far / scale) ** 2 - math.log(total), rtol=1e-12)
     np.testing.assert_allclose(law.sf(probes), tails, rtol=1e-12)
     np.testing.assert_allclose(law.cdf(-probes - 1), tails, rtol=1e-12)
     np.testing.assert_allclose(law.variance, 2 * math.fsum(k**2 * mass) / total, rtol=1e-12)
@@ -158,13 +160,6 @@ def test_far_arguments_give_limits_without_warnings(law):
         assert np.isnan(function([math.nan, 0.0])).tolist() == [True, False]
 
 
-def test_far_tails_keep_their_digits():
-    assert TwoTailedGeometric(0.5).sf(1399) == pytest.approx(math.exp(-700) / (1 + math.exp(-0.5)))
-    assert TwoTailedGeometric(2).logpmf(10**6) == pytest.approx(math.log(math.tanh(1)) - 2e6)
-    assert DiscreteGaussian(3).logpmf(3 * 10**6) == pytest.approx(-0.5e12)
-    assert Laplace(2).sf(1400) == pytest.approx(math.exp(-700) / 2)
-
-
 @pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), DiscreteGaussian(3), Laplace(2), Gaussian(2)], ids=str)
 def test_functions_take_scalars_and_any_shape(law):
     x = np.arange(-3, 3).reshape(2, 3)
@@ -188,12 +183,10 @@ def test_draws_follow_the_law_and_no_other(law, size, off, record_property):
     assert_two_sided(draws, law, off)
 
 
-@pytest.mark.parametrize(
-    "law",
-    [TwoTailedGeometric(epsilon) for epsilon in (50, 700, 1e4, 1e308)]
-    + [DiscreteGaussian(s) for s in (1e-12, 0.01, 0.05)],
-    ids=str,
-)
+ZERO = [*map(TwoTailedGeometric, (50, 1e308)), *map(DiscreteGaussian, (1e-12, 0.05))]
+
+
+@pytest.mark.parametrize("law", ZERO, ids=str)
 def test_noise_that_is_practically_always_zero(law):  # false alarm below 1e-15
     assert not law.sample(100_000, rng()).any()
     assert law.cdf(0) - law.cdf(-1) == 1
@@ -205,17 +198,6 @@ def test_small_samples_and_the_ends_of_chunks_follow_the_law(law):
     assert_two_sided(np.concatenate([law.sample(n % 9, generator) for n in range(6000)]), law)
     ends = law.sample((60, CHUNK), generator)[:, -1000:]  # where a rejection sampler tops up
     assert_two_sided(ends, law)
-
-
-@pytest.mark.parametrize("law", [TwoTailedGeometric(0.7), DiscreteGaussian(2), Laplace(2)], ids=str)
-def test_sign_and_magnitude_are_independent(law):  # false alarm 2e-6 for each law
-    draws = law.sample(SIZE, rng())
-    draws = draws[draws != 0]
-    table = np.zeros((2, 6))
-    np.add.at(table, ((draws > 0).astype(int), np.minimum(np.abs(draws), 5).astype(int)), 1)
-    table = table[:, table.sum(axis=0) > 0]
-    assert stats.chi2_contingency(table).pvalue > ACCEPT
-    assert stats.binomtest(int((draws > 0).sum()), draws.size).pvalue > ACCEPT
 
 
 LAGS = [*range(1, 33), 64, *(lags * CHUNK + step for lags in (1, 2) for step in (-1, 0, 1))]
@@ -239,9 +221,10 @@ def test_no_serial_correlation_within_or_across_chunks(law):  # false alarm 117 
     assert largest_correlation(np.resize(draws[:CHUNK], draws.size)) > 100
 
 
-@pytest.mark.parametrize(
-    "law", [TwoTailedGeometric(0.1), DiscreteGaussian(SIGMA_242), Laplace(2), Gaussian(2)], ids=str
-)
+EACH = [TwoTailedGeometric(0.1), DiscreteGaussian(SIGMA_242), Laplace(2), Gaussian(2)]
+
+
+@pytest.mark.parametrize("law", EACH, ids=str)
 def test_the_stream_depends_on_the_seed_and_the_number_of_draws_only(law):
     flat = law.sample(140_000, rng(1))
     assert np.array_equal(flat, law.sample(140_000, rng(1)))
@@ -250,7 +233,7 @@ def test_the_stream_depends_on_the_seed_and_the_number_of_draws_only(law):
     assert not np.array_equal(flat, law.sample(140_000, rng(2)))
 
 
-@pytest.mark.parametrize("law", [TwoTailedGeometric(0.1), DiscreteGaussian(2), Laplace(2), Gaussian(2)], ids=str)
+@pytest.mark.parametrize("law", EACH, ids=str)
 @pytest.mark.parametrize("size", [0, (3, 0), (), 1, (2, 3, 5), CHUNK + 1])
 def test_sample_has_the_shape_asked_for(law, size):
     assert law.sample(size, rng()).shape == (size if isinstance(size, tuple) else (size,))
@@ -299,7 +282,7 @@ def test_size_is_made_of_integers_of_zero_or_more(size):
         refuses(ValueError, f"size must not be negative, got {negative}", TwoTailedGeometric(1).sample, negative, rng())
 
 
-@pytest.mark.parametrize("source", [None, "secrets", np.random.RandomState(1), np.array(["secure"] * 2)])
+@pytest.mark.parametrize("source", [None, np.array(["secure"] * 2)])
 @pytest.mark.parametrize("law", [DiscreteGaussian(1), Laplace(1)], ids=str)
 def test_rng_is_a_generator_or_secure(law, source):
     with pytest.raises(TypeError, match=r'^rng must be a numpy Generator or "secure", got '):

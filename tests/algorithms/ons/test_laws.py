@@ -74,8 +74,7 @@ def test_far_and_narrow_cells_have_all_digits():
         assert CountNoise("laplace", epsilon).log_law(np.array([error]))[0] == pytest.approx(log)
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 20.0])
-@pytest.mark.parametrize("delta", [0.3, 1e-6, 1e-12])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 0.3), (1e-3, 1e-12), (0.5, 1e-6), (20.0, 0.3), (20.0, 1e-12)])
 def test_rounded_gaussian_noise_keeps_its_promise(epsilon, delta):
     loss = CountNoise("gaussian", epsilon, delta).exact_loss([1])
     for law in (loss, loss.reverse()):
@@ -114,7 +113,3 @@ def test_parts_of_a_budget_that_are_too_small_name_budget_and_share():
 def test_families_that_cannot_be_divided():
     refuses(ValueError, "parts of 1 must not all be 0", adjusted, [1], [[0.0, 0.0]])
     refuses(ValueError, "parts of 2 must add up to it, got 1", maximum_remainder, [2], [[1.0]])
-    for sums in (10**9 + 5, 10**9 - 5):
-        refuses(
-            ValueError, f"parts of 1000000000 must add up to it, got {sums}", maximum_remainder, [10**9], [[sums, 0.0]]
-        )

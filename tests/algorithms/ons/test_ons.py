@@ -149,8 +149,6 @@ def test_fourteen_tables_of_the_pilot():
     [
         ("histogram must have the shape (leaves, cells) = (4, 6), got (4, 5)", HISTOGRAM[:, :5]),
         ("counts must not be negative, got -30", -HISTOGRAM),
-        ("counts must be whole numbers of people, got nan", np.where(HISTOGRAM > 8, np.nan, 1)),
-        (f"counts must add up to less than 2**53, got {24 * 2**49}", np.full((4, 6), 2**49)),
     ],
 )
 def test_histograms_that_break_a_rule(message, histogram):
@@ -173,7 +171,6 @@ VALUES = {
     "shares must be one for each of 3 tables, got 2": lambda: independent(shares=("1/2", "1/2")),
     "shares of tables must add up to 1, got 7/6: 1/6 too much": lambda: independent(shares=("1/2", "1/3", "1/3")),
     "tables must be some of 0 to 2, got [3]": lambda: independent().only([3]),
-    "tables must be some of 0 to 2, got []": lambda: independent().only([]),
     "delta must be in (0, 1), got 0.0": lambda: top_down(law="gaussian"),
     "the first level must be the total of level 0, got none": lambda: top_down(levels=[]),
     "the last level must be the detailed query of level 2, got level 1: sex": lambda: top_down(
@@ -182,7 +179,6 @@ VALUES = {
     f"{EVENLY} 1: detailed below level 2: total": lambda: top_down(
         levels=[LEVELS[0], Table(2, "total"), Table(1, "detailed"), LAST]
     ),
-    f"{EVENLY} 0: age below level 0: sex": lambda: top_down(levels=[LEVELS[0], Table(0, "sex"), Table(0, "age"), LAST]),
     f"{EVENLY} 2: detailed below level 1: minor": lambda: top_down(
         schema=MINOR, levels=[LEVELS[0], Table(1, "minor"), LAST], shares=("1/3",) * 3
     ),
@@ -190,7 +186,6 @@ VALUES = {
     "only must be of the measurements, got it of 'rounded'": lambda: top_down().stage("rounded", only=[1]),
     "stage must be one of measurements, adjusted, rounded, tables, got 'none'": lambda: top_down().stage("none"),
     "areas must end at one level, and '2' ends above it": lambda: top_down(tree=Hierarchy.from_parents([-1, 0, 0, 1])),
-    "epsilon must be positive and finite, got -1.0": lambda: unchanged_probability("laplace", -1),
     "delta must be in (0, 1), got 1.0": lambda: unchanged_probability("gaussian", 1.0, delta=1.0),
     "actual and released must have one shape, got (1,) and (2,)": lambda: utility([1], [1, 2]),
     "actual counts must not be negative, got -1": lambda: utility([-1], [1]),
@@ -254,7 +249,7 @@ def averages_one(release, x, y, size):
         release.log_likelihood(drawn[:, 1:], x)
 
 
-@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
+@pytest.mark.parametrize("law", PRINTED)
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("rounded", [True, False])
 def test_log_likelihood_is_the_law_of_the_release(law, nonnegative, rounded):

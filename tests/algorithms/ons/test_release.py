@@ -49,19 +49,15 @@ def test_top_down_command_writes_people_and_tables_that_agree(capsys):
     assert names() == ["columns.csv", "ledger.txt", "microdata.csv", "release.json", "table_1.csv", "table_2.csv"]
     people, table = rows_of(Path("out/microdata.csv")), rows_of(Path("out/table_1.csv"))
     assert list(people[0]) == ["region", "ccg", "sex", "age"]
-    assert [row["region"] for row in table] == ["north", "north", "south", "south"]
     for row in table:
         found = sum(person["region"] == row["region"] and person["age"] == row["age"] for person in people)
         assert found == int(row["COUNT"])
     assert sum(int(row["COUNT"]) for row in rows_of(Path("out/table_2.csv"))) == len(people)
     about = record()
-    assert list(about["shares"]) == ["total: total", "total: detailed", "region: detailed", "ccg: detailed"]
-    assert list(about["shares"].values()) == ["1/100", "1/20", "33/200", "31/40"]
-    assert about["nonnegative"] is True
-    assert about["levels"] == {"total": 1, "region": 2, "ccg": 4}
-    assert "simulation" in about["noise"]
+    levels = ("total: total", "total: detailed", "region: detailed", "ccg: detailed")
+    assert list(about["shares"].items()) == list(zip(levels, ("1/100", "1/20", "33/200", "31/40"), strict=True))
+    assert (about["nonnegative"], about["levels"]) == (True, {"total": 1, "region": 2, "ccg": 4})
     printed = capsys.readouterr().out
-    assert "one person added or removed" in printed
     assert "VARIANCE is of the noisy counts. People are fitted to them: rare groups are too large." in printed
     assert "from a public list" in printed
 
@@ -102,11 +98,8 @@ BAD = {
     "--areas must name columns with commas between, such as state,county, got 're": {"areas": "region,"},
     "areas must not be called total, which is the whole, got 'total'": {"areas": "total,ccg"},
     "noise of epsilon 1e-11 on their number makes more: raise epsilon": {"epsilon": 1e-9},
-    "a secure release needs law=\"geometric\", got 'laplace', which can be simulated with a seed": {"law": "laplace"},
     f"{WRITTEN} 'region'": {"table": "region"},
-    f"{WRITTEN} 'town:sex'": {"table": "town:sex"},
     f"{WRITTEN} 'ccg: '": {"table": "ccg: "},
-    "name each of sex, age, got 'income'": {"table": "region:income"},
     "shares of tables go with --method independent": {"table": "region:sex=1/2"},
     "--nonnegative and shares of tables go with --method independent": {"nonnegative": True},
     "--level must have one": {"level": "total:total"},
@@ -140,7 +133,6 @@ def test_shares_for_other_depths_follow_the_square_root_of_the_number_of_counts(
         ({"perturb_zeros": False}, "must perturb zeros"),
         ({"areas": ("region", "SEX")}, "different names, got 'SEX' twice"),
         ({"areas": ("region",)}, "areas must name each of 2 levels below the root, got region"),
-        ({"areas": ("Total", "ccg")}, "areas must not be called total"),
         # How many more people than that is not told.
         ({"most": 100}, r"^a release must have at most .* people, and noise of epsilon 0\.01 on their number makes m"),
         ({"most": 100, "epsilon": 1000.0}, "^a release must have at most .* people, and noise made more: raise eps"),
