@@ -39,9 +39,3 @@ def test_the_code_is_that_of_the_tests(file, block):
 def test_the_code_runs_as_it_is_printed(block, known, tmp_path):
     done = subprocess.run([sys.executable, "-"], input=block + known, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_an_attack_is_small():
-    tree = ast.parse((ROOT / "tests/audit/attacks/test_own_attack.py").read_text("utf-8"))
-    (attack,) = [node for node in tree.body if getattr(node, "name", "") == "Rounding"]
-    assert attack.end_lineno - attack.lineno + 1 <= 30

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from algorithms.population import load
 from algorithms.systems import systems
 
 NAMES = [(system, stage) for system in systems().values() for stage in ("", *system.stages)]
@@ -83,10 +82,3 @@ def test_rows_are_counted_as_they_are_drawn():
     seen = mechanism.exact(data) > 1  # a mean of rare bins is far from normal
     assert deviation((outputs - mechanism.exact(data))[:, seen]) < 7.5
     assert (outputs[:, mechanism.exact(data) == 0] == 0).all()
-
-
-def test_a_release_of_all_areas_is_their_totals():
-    tree, counts = load("morocco")
-    exact = systems()["rdpc-all"].mechanism().exact(counts)
-    assert exact.size == tree.n_nodes
-    assert exact[0] == counts.sum()

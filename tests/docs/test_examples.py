@@ -65,11 +65,10 @@ def test_every_program_is_short_and_has_a_test() -> None:
 
 
 FIRST = "own_mechanism.py"  # the others take minutes together
+ALL = [pytest.param(one, marks=() if one.name == FIRST else pytest.mark.slow, id=one.name) for one in PROGRAMS]
 
 
-@pytest.mark.parametrize(
-    "program", [pytest.param(one, marks=() if one.name == FIRST else pytest.mark.slow, id=one.name) for one in PROGRAMS]
-)
+@pytest.mark.parametrize("program", ALL)
 def test_programs_run(program: Path, desk: Path) -> None:
     found = run(["sh" if program.suffix == ".sh" else sys.executable, program.name], desk)
     assert found.returncode == 0, found.stderr

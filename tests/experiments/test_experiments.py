@@ -3,7 +3,6 @@
 import json
 import shutil
 from pathlib import Path
-from textwrap import wrap
 
 import numpy as np
 import pytest
@@ -17,9 +16,6 @@ from experiments.others import libraries
 
 SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others take seconds
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
-ANSWER, EXPECTED, ROWS, COLUMNS = 60, 95, 10, 5  # the most words of an answer and an expectation; of a table
-LINES = 2  # the most of a figure's title
-TABLES_ARE_THE_POINT = {"all_systems"}  # a row a system
 
 
 def command(*arguments):
@@ -41,21 +37,6 @@ def quick(tmp_path_factory):
     return once
 
 
-def finding_is_short(name, numbers):
-    """Hold a finding to one page: a short answer, a small table whose cells are whole, few words below it."""
-    answer, table = find(name).finding(numbers), find(name).table(numbers)
-    assert len(answer.split()) <= ANSWER
-    assert len(find(name).expectation.split()) <= EXPECTED
-    assert len(wrap(find(name).figure_title(numbers), 80)) <= LINES
-    assert "\n" not in answer
-    assert {len(row) for row in table.rows} == {len(table.heads)}
-    assert not any("|" in cell or "\n" in cell for row in (table.heads, *table.rows) for cell in row)
-    if name not in TABLES_ARE_THE_POINT:
-        assert len(table.rows) <= ROWS
-        assert len(table.heads) <= COLUMNS
-        assert len(table.note.split()) <= ANSWER
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(quick, name):
     folder = quick(name)
@@ -68,7 +49,6 @@ def test_quick_form_meets_its_expectation_and_is_drawn_from_its_numbers_alone(qu
     assert b"<svg" in drawn
     assert command("draw", name, "--out", str(folder)) == 0
     assert figure.read_bytes() == drawn
-    finding_is_short(name, load_numbers(name, folder))
 
 
 def first(rows, **wanted):
@@ -97,6 +77,7 @@ SPOILED = [
     ("cell_keys", lambda n: n["rows"][3].update(proof=1.1 * n["rows"][3]["proof"])),
     ("ons_utility", lambda n: n["kinds"]["laplace"]["1"].update(l1=[1e9, *n["kinds"]["laplace"]["1"]["l1"][1:]])),
     ("ons_regions", lambda n: n["printed"]["zeros perturbed"]["10"]["regions"].update(NA=900)),
+    ("ons_regions", lambda n: [n["printed"]["7"].pop(epsilon) for epsilon in ("0.03", "0.1", "0.2", "0.3")]),
     ("ons_zeros", lambda n: n["deaths"][1].update(true=0.9999)),
     ("bottom_up_curve", lambda n: n["inverse"][0].update(reach=1 + n["inverse"][0]["reach"])),
     ("nist_rows", lambda n: first(n["audits"], what="domain from the data").update(verdict="not refuted")),
@@ -124,7 +105,6 @@ def test_every_experiment_is_spoiled():
 @pytest.mark.parametrize(("name", "spoil"), SPOILED, ids=[name for name, _ in SPOILED])
 def test_committed_numbers_meet_their_expectation_and_others_do_not(name, spoil):
     numbers, check = load_numbers(name, FIGURES), find(name).functions.check
-    finding_is_short(name, numbers)
     assert [outcome.words for outcome in check(numbers) if not outcome.holds] == []
     spoil(numbers)
     assert not all(outcome.holds for outcome in check(numbers))

@@ -90,7 +90,7 @@ def test_mean_errors_of_rounded_noise_summed_term_by_term(law):
 # Properties
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15)  # each computes a sheet
 @given(st.floats(0.01, 20), st.floats(0.5, 0.9999), st.integers(1, 10**6))
 def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(epsilon, confidence, cells):
     found = results(

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from algorithms.bugs.budget import ForgottenLevelRDPC
 from algorithms.flaxman import ADPC, GDPC, RDPC
@@ -99,19 +97,6 @@ def test_residuals_spread_as_in_the_paper():
 
 
 # Exact losses
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=3), st.data(), st.floats(0.01, 3))
-@settings(max_examples=40)
-def test_gdpc_loses_epsilon_for_every_person(x, data, epsilon):
-    y = data.draw(st.lists(st.integers(0, 30), min_size=len(x), max_size=len(x)))
-    law = GDPC(epsilon).exact_loss(NeighborPair.declared(x, y, "add_remove"))
-    people = sum(abs(a - b) for a, b in zip(x, y, strict=True))
-    assert law.maximum == pytest.approx(people * epsilon)
-    assert law.loss[0] == pytest.approx(-people * epsilon)
-    assert law.probability.sum() == pytest.approx(1)
-    assert (np.exp(law.log_p - law.loss)).sum() == pytest.approx(1)
-    assert law.delta_at(people * epsilon * (1 + 1e-12)) == pytest.approx(0, abs=1e-9)
 
 
 def test_adpc_is_tabulated_where_one_count_changes():

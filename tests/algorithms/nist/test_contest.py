@@ -49,8 +49,9 @@ def files(desk):
 
 
 def test_a_codebook_lists_values_without_leading_zeros():
-    found = read_codebook("codebook.cbk")
-    assert found == {"SEX": ("1", "2"), "BPL": ("1", "10", "0"), "LABEL": ("1",)}
+    assert read_codebook("codebook.cbk") == {"SEX": ("1", "2"), "BPL": ("1", "10", "0"), "LABEL": ("1",)}
+    words = "codebook must be a file that can be read, got none.cbk (No such file or directory)"
+    refuses(ValueError, words, read_codebook, "none.cbk")
 
 
 def test_values_are_of_the_codebook_then_of_maxval_and_special_bins_come_first():
@@ -73,15 +74,13 @@ def test_a_release_reads_the_files_of_the_contest(desk, capsys):
     refused_in_one_line(capsys, words, "nist", **given | {"codebook": None, "out": "new"})
 
 
-OBJECT = "specifications must be an object of one field or more, got"
 LEVELS = "must have values in the codebook, a maxval below 1,000,000, or bins, got maxval"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("specs.json", "[]", f"{OBJECT} []"),
-        ("specs.json", {"SEX": 2}, f"{OBJECT} {{'SEX': 2}}"),
+        ("specs.json", "[]", "specifications must be an object of one field or more, got []"),
         ("specs.json", {"AGE": {"maxval": 1.5}}, "bins must be of fields of the specifications, got 'VALUEH'"),
         ("bins.json", {"attributes": {"AGE": ["1"]}}, f"VALUEH {LEVELS} 9999998"),
         ("specs.json", {"VALUEH": {}, "AGE": {"maxval": -1}}, f"AGE {LEVELS} -1"),
@@ -91,8 +90,3 @@ LEVELS = "must have values in the codebook, a maxval below 1,000,000, or bins, g
 def test_files_that_break_a_rule(desk, name, content, words):
     desk({name: content})
     refuses(ValueError, words, read_contest, *FILES)
-
-
-def test_a_codebook_must_be_there():
-    words = "codebook must be a file that can be read, got none.cbk (No such file or directory)"
-    refuses(ValueError, words, read_codebook, "none.cbk")

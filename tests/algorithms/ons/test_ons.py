@@ -83,11 +83,6 @@ def test_noise_is_rounded_and_so_is_its_law(law, epsilon):
         assert mass[400] == pytest.approx(unchanged_probability(law, epsilon))
 
 
-def test_the_scale_of_each_law_is_its_standard_deviation():
-    assert CountNoise("laplace", 2.0).scale == pytest.approx(math.sqrt(2) / 2)
-    assert CountNoise("geometric", 1.0).scale == pytest.approx(math.sqrt(2 * math.exp(-1)) / -math.expm1(-1))
-
-
 def test_gaussian_scale_is_the_least_that_keeps_the_promise():
     for epsilon, delta in ((0.1, 0.05), (1.0, 1e-6), (10.0, 0.05), (0.01, 0.3)):
         scale = CountNoise("gaussian", epsilon, delta).scale
@@ -108,15 +103,13 @@ def test_exact_loss_is_that_of_the_tabulated_laws(law, shift):
 
 
 def test_classical_scale_keeps_its_promise_at_small_epsilons_only_with_and_without_rounding():
-    def bug(epsilon, rounded=True):
-        options = {"law": "gaussian", "delta": 0.05, "rounded": rounded}
-        return ClassicalGaussian(TREE, SCHEMA, epsilon, [Table(1, "sex")], **options)
+    def bug(epsilon, **options):
+        return ClassicalGaussian(TREE, SCHEMA, epsilon, [Table(1, "sex")], law="gaussian", delta=0.05, **options)
 
     for epsilon in EPSILONS:
         assert (GaussianDP(1 / classical_scale(epsilon, 0.05)).delta_at(epsilon) <= 0.05) == (epsilon < 10)
     pair = NeighborPair.add_people(HISTOGRAM, (0, 0))
-    (noise,) = bug(10.0).noises
-    assert GaussianDP(1 / noise.scale).delta_at(noise.epsilon) == pytest.approx(0.213, abs=5e-4)
+    assert GaussianDP(1 / classical_scale(10.0, 0.05)).delta_at(10.0) == pytest.approx(0.213, abs=5e-4)
     assert bug(10.0).exact_loss(pair).delta_at(10.0) < 0.05 < bug(7.0).exact_loss(pair).delta_at(7.0)
     assert bug(10.0, rounded=False).exact_loss(pair) is None
     assert bug(2.0).only([0]).noises[0].scale == pytest.approx(classical_scale(2.0, 0.05))
@@ -224,18 +217,12 @@ def test_shares_of_tables_are_what_they_cost():
     assert gaussian.exact_loss(pair).delta_at(1.5) <= 0.06
 
 
-def test_counts_scatter_around_the_truth_and_raised_ones_above_it():
-    epsilon, size = 0.6, 20_000  # 0.2 a table
-    truth = independent().exact(HISTOGRAM)
+def test_raised_counts_are_those_below_0():
     plain, raised = (
-        independent(epsilon=epsilon, nonnegative=nonnegative)(HISTOGRAM, size, np.random.default_rng(1))
-        for nonnegative in (False, True)
+        independent(nonnegative=nonnegative)(HISTOGRAM, 200, np.random.default_rng(1)) for nonnegative in (False, True)
     )
+    assert plain.min() < 0
     assert np.array_equal(np.maximum(plain, 0), raised)
-    error = math.sqrt(2) / 0.2 / math.sqrt(size)  # standard error of a mean
-    assert np.abs(plain.mean(axis=0) - truth).max() < 6 * error  # false alarm 1e-7
-    law = np.exp(CountNoise("laplace", 0.2).log_law(np.arange(1.0, 400)))
-    assert raised[:, truth == 0].mean() == pytest.approx((np.arange(1, 400) * law).sum(), rel=0.02)
 
 
 def averages_one(release, x, y, size):
@@ -265,12 +252,6 @@ def test_a_count_raised_to_0_has_the_probability_of_all_below(law):
     release = IndependentNoise(TREE, SCHEMA, 1.0, [Table(0, "total")], **options)
     outputs, people = np.arange(-1.0, 400)[:, np.newaxis], np.eye(4, 6, dtype=int)
     assert np.exp(release.log_likelihood(outputs, people)).sum() == pytest.approx(1)
-
-
-def test_geometric_release_can_be_secure():
-    pytest.importorskip("opendp")
-    assert independent(law="geometric", epsilon=60.0)(HISTOGRAM, 1, "secure").shape == (1, 4 + 12 + 6)
-    assert OnsTopDown(TREE, SCHEMA, 90.0, law="geometric")(HISTOGRAM, 1, "secure").shape == (1, 4, 6)
 
 
 # Method 2
@@ -305,8 +286,6 @@ def test_people_are_whole_and_none_where_zeros_get_no_noise(law, levels):
     released = top_down(**options)(HISTOGRAM, 50, np.random.default_rng(4))
     assert (released.shape, released.dtype) == ((50, 4, 6), np.int64)
     assert released.min() >= 0
-    again = top_down(**options).stage("rounded")(HISTOGRAM, 50, np.random.default_rng(4))
-    np.testing.assert_array_equal(again, released)
     mechanism = top_down(perturb_zeros=False, **options)
     assert not mechanism(HISTOGRAM, 50, np.random.default_rng(4))[:, HISTOGRAM == 0].any()
     assert mechanism.claim.epsilon == math.inf
@@ -339,33 +318,6 @@ def test_a_release_is_what_the_steps_give_by_hand():
         else:  # a family: both sexes, then both areas of a sex
             above = maximum_remainder(above, adjusted(above, raised.reshape(-1, 2)), rng).reshape(-1)
     assert mechanism(people, 1, np.random.default_rng(1))[0].T.reshape(-1).tolist() == above.tolist()
-
-
-def test_what_comes_last_pays_with_its_rare_groups():
-    """Medians of 50 releases: a small region gains people in the pilot's order, and not with geography first."""
-    tree = Hierarchy.from_codes(["n", *"s" * 20], [str(area) for area in range(21)])
-    schema = Schema({"marital": ("married", "widowed"), "age": tuple("abcdefghij")})
-    people = np.zeros((21, 20), int)
-    people[0, :10], people[1:, :10] = 1, 100
-    after = []
-    for levels in (PILOT_LEVELS, GEOGRAPHY_FIRST):
-        released = OnsTopDown(tree, schema, 0.5, levels)(people, 50, np.random.default_rng(1))
-        parts = released[:, 0], released[:, :, :10], released[:, :, 10:]
-        after.append([np.median(part.reshape(50, -1).sum(axis=1)) for part in parts])
-    (north, married, widowed), (north_first, married_first, widowed_first) = after
-    assert abs(north_first - 10) < (north - 10) / 10
-    assert max(married, married_first) < people.sum() - 100
-    assert widowed_first > widowed > 100  # there are none
-
-
-def test_equal_remainders_of_a_release_favor_no_area():
-    tree, shares = Hierarchy.regular(4, 1), ("0.00002", "0.4999", "0.50008")
-    levels = [Table(0, "total"), Table(0, "detailed"), Table(1, "detailed")]
-    mechanism = OnsTopDown(tree, SCHEMA, 1e4, levels, shares, law="geometric")
-    released = mechanism(np.full((4, 6), 50), 4000, np.random.default_rng(8)).sum(axis=2)
-    assert np.ptp(released.sum(axis=1)) > 50
-    spread = released.std() / math.sqrt(len(released))
-    assert np.ptp(released.mean(axis=0)) < 6 * spread  # false alarm 1e-4; with the first favored they are 3.4 apart
 
 
 @pytest.mark.parametrize("options", [{}, {"levels": LEVELS, "shares": EQUAL}])
