@@ -72,18 +72,20 @@ def test_spark_gives_the_rows_of_production(spark, truncate, table):
     assert found == rows(table)
 
 
+def fault(engine, persons):
+    """What an engine says of persons that break a rule."""
+    with pytest.raises(ValueError, match="QAGE") as error:
+        tabulate(persons, *PATHS[1:], engine=engine)
+    engine.close()
+    return str(error.value)
+
+
 def test_spark_finds_the_same_faults_as_duckdb(spark):
     damaged = columns(PERSONS)
     damaged["QAGE"][:3] = ["116", "x", ""]
     damaged["CENRACE"][5] = "1"
     persons = Frame({name: np.array(values, dtype=object) for name, values in damaged.items()})
-    told = []
-    for engine in (Spark(spark), DuckDB()):
-        with pytest.raises(ValueError, match="QAGE") as error:
-            tabulate(persons, *(Frame(columns(path)) for path in PATHS[1:]), engine=engine)
-        engine.close()
-        told.append(str(error.value))
-    assert told[0] == told[1]
+    assert fault(Spark(spark), persons) == fault(DuckDB(PATHS), persons)
 
 
 def test_settings_hold_and_parts_are_for_duckdb(spark):
@@ -213,9 +215,8 @@ def released(folder, out, files, *more, **options):
 
 def test_a_release_on_spark_from_addresses_is_that_of_duckdb(spark, tmp_path):
     released(tmp_path, "duck", PATHS)
-    released(
-        tmp_path, "spark", [path.resolve().as_uri() for path in PATHS], "--engine", "spark", "--master", "local[2]"
-    )
+    addresses = [path.resolve().as_uri() for path in PATHS]
+    released(tmp_path, "spark", addresses, "--engine", "spark", "--master", "local[2]")
     tables = sorted(path.relative_to(tmp_path / "duck") for path in (tmp_path / "duck").glob("PH*/*.csv"))
     assert len(tables) == 11
     for name in tables:
@@ -232,58 +233,20 @@ def test_workers_without_the_packages_are_told_in_one_line(spark, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-CLUSTER = """
-import os, signal, sys
-from pathlib import Path
-from algorithms.phsafe.tabulation import intake, tabulate
-from algorithms.release.spark import Spark
-
-marker = Path(sys.argv[1])
-count = tabulate._count
-
-def killing(database, types, **options):
-    try:
-        marker.touch(exist_ok=False)
-    except FileExistsError:
-        return count(database, types, **options)
-    daemon = Path("/proc", str(os.getppid()), "stat").read_text()
-    os.kill(int(daemon.rsplit(")", 1)[1].split()[1]), signal.SIGKILL)  # the executor, which started the daemon
-    raise SystemExit
-
-tabulate._count = killing
-engine = Spark(master="local-cluster[2,1,2048]")
-for row in tabulate.tabulate(*sys.argv[2:], tables=["PH2", "PH4"], engine=engine).rows():
-    print(*row)
-assert marker.exists()
-engine.close()
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the executor is found through /proc")
-def test_a_cluster_of_processes_that_loses_one_gives_the_same_tables(spark, tmp_path):
-    """The executor dies while it counts a part: only its parts are counted again."""
-    words = ("-c", CLUSTER, str(tmp_path / "killed"), *map(str, PATHS))
-    done = in_a_process(*words, PYSPARK_PYTHON=sys.executable)
-    here = tabulate(*PATHS, tables=["PH2", "PH4"])
-    assert done.stdout.splitlines() == [" ".join(map(str, row)) for row in here.rows()]
-
-
 def test_a_decimal_that_a_double_would_round_is_no_whole_number(spark):
     pyarrow = pytest.importorskip("pyarrow")
-    damaged = columns(PERSONS)
-    ages = [Decimal(age) for age in damaged.pop("QAGE")]
+    others = columns(PERSONS)
+    ages = [Decimal(age) for age in others.pop("QAGE")]
+
+    def persons(ages):
+        return pyarrow.table({**others, "QAGE": pyarrow.array(ages, pyarrow.decimal128(38, 30))})
+
+    found = tabulate(persons(ages), *PATHS[1:], "PH2", engine=Spark(spark))
+    assert list(found.rows()) == list(tabulate(*PATHS, "PH2").rows())
     ages[3] += Decimal("1e-25")
-    told = []
-    for age in (ages, [age.to_integral_value() for age in ages]):
-        table = pyarrow.table({**damaged, "QAGE": pyarrow.array(age, pyarrow.decimal128(38, 30))})
-        for engine in (Spark(spark), DuckDB(PATHS)):
-            try:
-                told.append(list(tabulate(table, *PATHS[1:], "PH2", engine=engine).rows()))
-            except ValueError as error:
-                told.append(str(error).partition(", such as")[0])
-            engine.close()
-    assert told[:2] == ["persons: QAGE must be a whole number of 0 to 115; 1 row broke it"] * 2
-    assert told[2] == told[3] == list(tabulate(*PATHS, "PH2").rows())
+    rule = "persons: QAGE must be a whole number of 0 to 115; 1 row broke it"
+    for engine in (Spark(spark), DuckDB(PATHS)):
+        assert fault(engine, persons(ages)).startswith(rule)
 
 
 def test_an_interrupt_that_cuts_the_connection_is_an_interrupt(spark):
