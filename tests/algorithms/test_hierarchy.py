@@ -183,8 +183,6 @@ def test_a_tree_and_what_is_raked_stay_as_they_are():
     assert tree != Hierarchy.regular(2, 2)  # a tree is itself: equality of arrays would be ambiguous
 
 
-# Refusals
-
 PARENTS = {
     "parents must be a list of at least one node, got shape (0,)": [],
     "parents must be a list of at least one node, got shape (1, 1)": [[-1]],

@@ -234,9 +234,6 @@ def test_unknown_names_and_cells_are_refused_with_what_exists():
     refuses(ValueError, rule, load, "morocco", cells="area")
 
 
-# Records
-
-
 def test_income_is_that_of_the_notice_and_has_the_values_that_its_documentation_counts():
     schema, codes = income()
     _, rows, columns, people, digest = noticed("census_income.npy.xz")

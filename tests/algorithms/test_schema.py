@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.schema import Grouping, Schema
+from tests.helpers import refuses
 
 SCHEMA = Schema(
     {"home": ("house", "prison", "dorm"), "age": ("minor", "adult")},
@@ -81,7 +82,5 @@ def test_what_is_no_query_and_no_schema_is_refused():
 
 def test_where_marks_cells():
     assert SCHEMA.where(home=("prison", "dorm"), age="minor").tolist() == [False, False, True, False, True, False]
-    with pytest.raises(ValueError, match="level of home must be one of house, prison, dorm, got 'ship'"):
-        SCHEMA.where(home="ship")
-    with pytest.raises(ValueError, match="attribute must be one of home, age, got 'sex'"):
-        SCHEMA.where(sex="male")
+    refuses(ValueError, "level of home must be one of house, prison, dorm, got 'ship'", SCHEMA.where, home="ship")
+    refuses(ValueError, "attribute must be one of home, age, got 'sex'", SCHEMA.where, sex="male")

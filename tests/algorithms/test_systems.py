@@ -137,13 +137,10 @@ def test_to_list_systems_loads_nothing_that_an_extra_brings():
 
 def test_what_needs_an_extra_says_which(monkeypatch):
     monkeypatch.setattr("algorithms.extras.find_spec", lambda _: None)
-    words = r"^topdown needs the extra census: pip install 'plaudit\[census\]'$"
-    with pytest.raises(ImportError, match=words):
-        systems()["topdown"].mechanism()
-    with pytest.raises(ImportError, match=words):
-        systems()["topdown"].pair()
-    with pytest.raises(ValueError, match=words):
-        run("release", ["topdown"])
+    words = "topdown needs the extra census: pip install 'plaudit[census]'"
+    refuses(ImportError, words, systems()["topdown"].mechanism)
+    refuses(ImportError, words, systems()["topdown"].pair)
+    refuses(ValueError, words, run, "release", ["topdown"])
     assert run("release", ["topdown", "--help"]) == 0
 
 
@@ -153,5 +150,6 @@ def test_a_name_is_taken_once(monkeypatch):
         system = System(name="one", about=about, build=dict, pairs={})
     register(system)
     register(system)  # the same again: its module was loaded twice
-    with pytest.raises(ValueError, match="every system must have a name of its own, and 'one' is registered already"):
-        register(System(name="one", about="Another.", build=dict, pairs={}))
+    another = System(name="one", about="Another.", build=dict, pairs={})
+    rule = "every system must have a name of its own, and 'one' is registered already"
+    refuses(ValueError, rule, register, another)

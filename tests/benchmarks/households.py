@@ -50,11 +50,11 @@ def releases(sizes: list[str], root: Path) -> Table:
         size, _, parts = word.partition("x")
         if not (root / size).exists():
             write_synthetic_households(root / size, int(size), 1)
-        measured = in_a_process(whole_release, root / size, root / f"{word}-out", int(parts or 1))
-        persons, spent = len(bundled.persons) if size == "bundled" else int(size), measured["seconds"]
+        cost = in_a_process(whole_release, root / size, root / f"{word}-out", int(parts or 1))
+        persons, spent = len(bundled.persons) if size == "bundled" else int(size), cost["seconds"]
         words = f"{persons:,}" + (f" in {parts} parts" if parts else "")
-        memory = f"{measured['gigabytes']:.2f} GiB"
-        table.add_row(words, f"{spent:.2f}", f"{spent / persons * 1e6:.2f} s", memory, f"{measured['rows']:,}")
+        memory = f"{cost['gigabytes']:.2f} GiB"
+        table.add_row(words, f"{spent:.2f}", f"{spent / persons * 1e6:.2f} s", memory, f"{cost['rows']:,}")
     return table
 
 
@@ -78,5 +78,5 @@ def engines(sizes: list[str], root: Path) -> Table:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="plaudit-bench-") as folder:
-        compared, words = sys.argv[1:2] == ["spark"], sys.argv[1:]
-        Console().print(engines(words[1:], Path(folder)) if compared else releases(words, Path(folder)))
+        with_spark, words = sys.argv[1:2] == ["spark"], sys.argv[1:]
+        Console().print(engines(words[1:], Path(folder)) if with_spark else releases(words, Path(folder)))

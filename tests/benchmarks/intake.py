@@ -47,8 +47,8 @@ if __name__ == "__main__":
             path = Path(folder) / "persons.parquet"
             duckdb.sql(ROWS.format(rows=rows, path=path))
             for kind in ("histogram", "records") if rows < SIZES[-1] else ("histogram",):
-                measured = in_a_process(taken_in, path, kind)
-                spent, sizes = measured["seconds"], (measured[key] for key in ("gigabytes", "returned"))
+                cost = in_a_process(taken_in, path, kind)
+                spent, sizes = cost["seconds"], (cost[key] for key in ("gigabytes", "returned"))
                 each = f"{spent / rows * 1e6:.2f} s"
                 table.add_row(f"{rows:,}", kind, f"{spent:.1f}", each, *(f"{size:.2f} GiB" for size in sizes))
     Console().print(table)

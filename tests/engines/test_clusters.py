@@ -41,7 +41,7 @@ def cluster(request):
         yield request.param
 
 
-def told(task):
+def task_and_process(task):
     time.sleep(0.02)
     return task, os.getpid()
 
@@ -61,21 +61,23 @@ def test_all_workers_take_part_and_the_work_is_sent_once(cluster):
 
     class Work:
         def __call__(self, task):
-            return told(task)
+            return task_and_process(task)
 
         def __reduce__(self):
             sent.append(1)
-            return (lambda: told, ())
+            return (lambda: task_and_process, ())
 
     workers = Workers(Work(), 1)
-    found = [pair for _ in range(2) for pair in workers.finished(range(TASKS))]
-    assert sorted((number, task) for number, (task, _) in found) == sorted([(task, task) for task in range(TASKS)] * 2)
-    pids = {pid for _, (_, pid) in found}
+    results = [pair for _ in range(2) for pair in workers.finished(range(TASKS))]
+    assert sorted((number, task) for number, (task, _) in results) == sorted(
+        [(task, task) for task in range(TASKS)] * 2
+    )
+    pids = {pid for _, (_, pid) in results}
     assert (workers.number, len(pids), os.getpid() in pids, sent) == (2, 2, False, [1])
 
 
 def test_a_killed_worker_costs_what_it_was_at(cluster):
-    arriving = Workers(told, 2).finished(range(TASKS))
+    arriving = Workers(task_and_process, 2).finished(range(TASKS))
     first = [next(arriving) for _ in range(5)]
     os.kill(first[0][1][1], signal.SIGKILL)
     assert sorted(task for _, (task, _) in [*first, *arriving]) == list(range(TASKS))
@@ -112,7 +114,7 @@ def test_work_that_kills_its_workers_ends_in_an_error(cluster):
 
     with refused_like(ChildProcessError, "a worker process was killed twice over the same runs: fewer jobs need"):
         list(Workers(deadly, 2).finished(range(8)))
-    assert dict(Workers(told, 2).finished([1, 2]))[1][0] == 2  # the cluster goes on
+    assert dict(Workers(task_and_process, 2).finished([1, 2]))[1][0] == 2  # the cluster goes on
 
 
 def test_what_was_sent_is_sent_again_where_the_only_worker_died(tmp_path):
@@ -136,7 +138,7 @@ def test_a_cluster_that_stops_is_told():
         distributed.Client(own, timeout=2),
     ):
         with joblib.parallel_config(backend="dask"):
-            arriving = Workers(told, 1).finished(range(TASKS))
+            arriving = Workers(task_and_process, 1).finished(range(TASKS))
         next(arriving)
         own.close()
         with refused_like(ConnectionError, "the dask cluster stopped: "):
@@ -153,7 +155,7 @@ def test_a_ray_cluster_that_stops_is_told(cluster, monkeypatch):
 
     monkeypatch.setattr(ray, "wait", stopped)
     with refused_like(ConnectionError, "the ray cluster stopped: System error: gone$"):
-        list(Workers(told, 2).finished([1, 2]))
+        list(Workers(task_and_process, 2).finished([1, 2]))
 
 
 def test_errors_are_those_of_the_work(cluster):

@@ -241,8 +241,8 @@ def test_a_decimal_that_a_double_would_round_is_no_whole_number(spark):
     def persons(ages):
         return pyarrow.table({**others, "QAGE": pyarrow.array(ages, pyarrow.decimal128(38, 30))})
 
-    found = tabulate(persons(ages), *PATHS[1:], "PH2", engine=Spark(spark))
-    assert list(found.rows()) == list(tabulate(*PATHS, "PH2").rows())
+    tables = tabulate(persons(ages), *PATHS[1:], "PH2", engine=Spark(spark))
+    assert list(tables.rows()) == list(tabulate(*PATHS, "PH2").rows())
     ages[3] += Decimal("1e-25")
     rule = "persons: QAGE must be a whole number of 0 to 115; 1 row broke it"
     for engine in (Spark(spark), DuckDB(PATHS)):

@@ -334,8 +334,6 @@ def test_a_curve_tells_the_smallest_epsilon_from_which_on_a_target_is_reached():
     assert smallest_epsilon([best, worst, replace(best, epsilon=0.5)], "l1", 0.99) == 0.5
 
 
-# Bad input
-
 SAMPLE = WeightedBottomUp(1.0, 4.5, (2,))
 
 

@@ -65,9 +65,6 @@ def run(**changes):
     return released("bottom-up", **GIVEN | changes)
 
 
-# From files to counts
-
-
 def test_weights_are_added_up_exactly_whatever_their_order():
     rng = np.random.default_rng(3)
     weights = np.append(rng.uniform(0, 3, COUNTS.sum() - 1), 3.0)
@@ -99,9 +96,6 @@ def test_published_totals_are_of_the_level_of_their_columns():
     counties = Frame({"county": ["2", "1"], "state": ["A", "B"], "count": [6, 28]})
     assert np.array_equal(read_published(counties, AREAS, TREE).totals, [np.nan, 6, 28], equal_nan=True)
     assert read_published(Frame({"n": [54]}), AREAS, TREE, count="n").totals.tolist() == [54]
-
-
-# The release
 
 
 def test_tables_of_all_levels_hold_all_margins(tmp_path):
@@ -181,9 +175,6 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
     assert (about["largest_weight"], about["sensitivity"], about["noise_epsilon"]) == (3.5, 4, 0.5)
 
 
-# Bad input
-
-
 WEIGHTED = {"weight": "w", "largest_weight": 3}
 BAD = {
     "a release must have at most 50,000,000 rows, got 100,000,000,000 or more": {"spec": "vast.json"},
@@ -224,8 +215,6 @@ def test_too_many_people_and_no_data_are_refused():
         read_units(of_one_cell(4), SCHEMA, AREAS, weight="w", largest=2**31)
     with pytest.raises(ValueError, match="data must have one row at least, got none"):
         read_units(persons().assign(w=1.0).iloc[:0], SCHEMA, AREAS, weight="w", largest=3)
-    with pytest.raises(TypeError, match="data must be files or data frames, got int"):
-        read_units(5, SCHEMA, AREAS, weight="w", largest=3)
 
 
 COLUMNS = "columns of areas (state, county), or count alone for all together, got ['stat', 'count']"

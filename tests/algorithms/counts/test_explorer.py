@@ -30,9 +30,6 @@ def masses(law):
     return np.concatenate([half[:0:-1], half])
 
 
-# Known truth
-
-
 def test_the_pilots_probabilities_as_printed():
     found = results({})
     for law, printed in PRINTED.items():
@@ -87,9 +84,6 @@ def test_mean_errors_of_rounded_noise_summed_term_by_term(law):
         total = np.convolve(total, one)
 
 
-# Properties
-
-
 @settings(max_examples=15)  # each computes a sheet
 @given(st.floats(0.01, 20), st.floats(0.5, 0.9999), st.integers(1, 10**6))
 def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(epsilon, confidence, cells):
@@ -103,9 +97,6 @@ def test_margins_are_the_least_that_cover_and_errors_add_up_slower_than_counts(e
         assert found[f"{place}/covers"] >= confidence - 1e-12
         one = found[f"{place}/error"]
         assert one * (1 - 1e-12) <= found[f"counts/sum/all/{law}"] <= cells * one * (1 + 1e-12)
-
-
-# What is refused
 
 
 def test_sums_have_cells():

@@ -142,9 +142,6 @@ def test_a_law_too_large_for_a_table_is_not_tabulated():
         assert (law and law.maximum) == largest
 
 
-# Exact losses of RDPC: of its measurements
-
-
 def test_the_joint_law_of_rdpc_is_the_reference_s():
     tree, counts = Hierarchy.regular(10, 3), np.full(1000, 100)
     one_more = NeighborPair.add_people(counts, 7)
@@ -236,9 +233,6 @@ def test_likelihoods_are_of_outputs_and_databases_have_the_same_leaves(mechanism
     refuses(ValueError, "the two databases must have the same leaves, got 2 and 3", mechanism.exact_loss, unlike)
 
 
-# Refusals
-
-
 @pytest.mark.parametrize("mechanism", EVERY)
 def test_counts_are_of_people_runs_not_negative_and_randomness_a_generator_s(mechanism):
     for counts, message in (
@@ -262,9 +256,6 @@ def test_a_tree_is_a_tree_that_counts_fit_an_output_one_of_two_and_parts_are_cou
     refuses(TypeError, "parts must be an integer, got True", ADPC, 1.0, True)
     with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):
         ADPC(1.0, 1024)([2**53 - 1], 1, np.random.default_rng(1))
-
-
-# Nothing of the truth is left in the last bits
 
 
 @pytest.mark.parametrize("parts", [1, 3, 4, 5, 7, 10])

@@ -16,9 +16,6 @@ ONE_MORE = NeighborPair.add_people([50, 3], 0)
 MOVED = NeighborPair.move_people([50, 3], 0, 1)
 
 
-# Known truth
-
-
 @pytest.mark.parametrize(
     ("rho", "alpha", "ratio"),
     [
@@ -74,9 +71,6 @@ def test_deltas_agree_with_dp_accounting(rho):
         assert law.delta_at(at) == pytest.approx(theirs.get_delta_for_epsilon(at), rel=1e-5, abs=1e-15)
 
 
-# What comes out
-
-
 def test_counts_get_the_noise_of_the_budget(scripted):
     released = GaussianCounts(0.02)([10, 0, 3], 5, np.random.default_rng(3))
     ((sigma, noise),) = scripted
@@ -94,9 +88,6 @@ def test_likelihoods_are_the_product_over_the_cells():
     ratio = mechanism.log_likelihood(outputs, counts) - mechanism.log_likelihood(outputs, more)
     np.testing.assert_allclose(ratio, 0.1 * (1 - 2 * (outputs[:, 0] - 10)), atol=1e-12)
     assert mechanism.log_likelihood([[1.5, 2, 3]], counts).tolist() == [-math.inf]
-
-
-# Edges and refusals
 
 
 def test_a_law_too_large_for_a_table_is_not_tabulated():

@@ -223,9 +223,6 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
     assert stats.chisquare(seen, 40_000 * np.array(on_x) / sum(on_x)).pvalue > 1e-6
 
 
-# Bad input
-
-
 MANY = "rows x fields must be at most 1,000,000,000, got 50,000,000 x 37"
 FITTED = SINGLE.fit(np.zeros((1, 37), int), np.random.default_rng(0))
 stage = nist().stage

@@ -79,9 +79,6 @@ def test_there_are_as_many_rows_as_the_noisy_counts_of_the_fewest_bins_unless_a_
     assert len(none.drawn[1]) >= 1
 
 
-# The command
-
-
 GROUPED = {"public": None, "groups": "groups.json"}
 
 FILES_GIVEN = {"data": "d.csv", "spec": "spec.json", "public": "public.csv"}

@@ -245,9 +245,6 @@ def test_no_draw_comes_near_the_end_of_int64():
         assert np.abs(law.sample(SIZE, rng())).max() < 2**46
 
 
-# Bad input
-
-
 @pytest.mark.parametrize(
     ("law", "name"),
     [(TwoTailedGeometric, "epsilon"), (Laplace, "scale"), (Gaussian, "scale"), (DiscreteGaussian, "scale")],
