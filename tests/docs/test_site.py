@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import shutil
 import subprocess
 import sys
-from contextlib import asynccontextmanager
+from html import unescape
+from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -18,11 +18,9 @@ from experiments.experiment import NAMES
 from tests.docs.pages import ROOT
 
 pytestmark = pytest.mark.slow
-async_api = pytest.importorskip("playwright.async_api", reason="playwright is not installed")
 pytest.importorskip("sphinx", reason="the extra docs is not installed")
 
 WIDTHS = (360, 800, 1280)
-AT_ONCE = 2  # pages in the browser
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +43,6 @@ def pages(site: Path) -> list[Path]:
     return [page for page in sorted(site.rglob("*.html")) if "_static" not in page.parts]
 
 
-@asynccontextmanager
-async def started():
-    """Start the browser for the length of a test."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("Debian's package chromium is not installed")
-    async with async_api.async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium)
-        yield browser
-        await browser.close()
-
-
 def test_every_finding_every_command_and_every_public_name_has_a_place(site: Path) -> None:
     assert {path.stem for path in (site / "generated" / "findings").glob("*.html")} == {"index", *NAMES}
     pages = {path.stem for path in (site / "generated" / "api").glob("*.html")}
@@ -66,52 +52,61 @@ def test_every_finding_every_command_and_every_public_name_has_a_place(site: Pat
     assert {"audit", "report", "release_phsafe", "explore_topdown"} <= commands
 
 
-async def look(urls: list[str], axe: Any) -> tuple[list[str], list[str], list[str]]:
+def test_links_lead_somewhere(site: Path, pages: list[Path]) -> None:
+    texts = {page: page.read_text("utf-8") for page in pages}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    wrong = []
+    for page, text in texts.items():
+        for target in re.findall(r'\b(?:href|src)="([^"]+)"', text):
+            url = urlsplit(unescape(target))
+            if url.scheme or url.netloc:
+                continue
+            there = (page.parent / unquote(url.path)).resolve() if url.path else page
+            if not there.exists() or (url.fragment and there in places and unquote(url.fragment) not in places[there]):
+                wrong.append(f"{page.relative_to(site)}: {target}")
+    assert wrong == []
+
+
+def look(urls: list[str], browser: Any, axe: Any) -> tuple[list[str], list[str], list[str]]:
     """Return what pages ask of others, what axe finds, and where they are wider than the window, at each width."""
     requests, violations, wide = [], [], []
-    waiting = iter([(url, width) for url in urls for width in WIDTHS])
-
-    async def reader(browser: Any) -> None:
-        shown = await browser.new_page()
-        shown.set_default_timeout(0)  # a machine may have more to do
-        shown.on("request", lambda request: requests.append(request.url))
-        for url, width in waiting:
-            await shown.set_viewport_size({"width": width, "height": 900})
-            await shown.goto(url)
-            said = await axe.run(shown, options={"resultTypes": ["violations"]})
-            where = f"{url} at {width}"
-            violations.extend(
-                f"{where}: {one['id']} {one['nodes'][0]['target']}" for one in said.response["violations"]
-            )
-            if await shown.evaluate("document.documentElement.scrollWidth") > width:
-                wide.append(where)
-
-    async with started() as browser:
-        await asyncio.gather(*(reader(browser) for _ in range(AT_ONCE)))
+    page = browser.new_page()
+    page.set_default_timeout(0)  # a machine may have more to do
+    page.on("request", lambda request: requests.append(request.url))
+    for url, width in product(urls, WIDTHS):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(url)
+        where, wrong = (
+            f"{url} at {width}",
+            axe.run(page, options={"resultTypes": ["violations"]}).response["violations"],
+        )
+        violations += [f"{where}: {one['id']} {one['nodes'][0]['target']}" for one in wrong]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wide.append(where)
     return requests, violations, wide
 
 
 @pytest.fixture
 def axe() -> Any:
-    return pytest.importorskip("axe_playwright_python.async_playwright", reason="axe is not installed").Axe()
+    return pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
 
 
-def test_what_is_wrong_with_a_page_is_seen(tmp_path: Path, axe: Any) -> None:
+def test_what_is_wrong_with_a_page_is_seen(tmp_path: Path, browser: Any, axe: Any) -> None:
     """Or all others would pass unseen, too."""
     page = tmp_path / "wrong.html"
     page.write_text(
         "<html lang='en'><title>t</title><main><h1 style='color: #bbb'>pale</h1>"
         "<div style='width: 1000px'>wide</div><img src='http://127.0.0.1:9/x.png' alt='x'></main>"
     )
-    requests, violations, wide = asyncio.run(look([page.as_uri()], axe))
+    requests, violations, wide = look([page.as_uri()], browser, axe)
     assert [one for one in requests if one.startswith("http")] == ["http://127.0.0.1:9/x.png"] * len(WIDTHS)
     assert sum("color-contrast" in one for one in violations) == len(WIDTHS)
     assert len(wide) == 2
 
 
-def test_axe_finds_nothing_and_no_page_asks_for_anything(pages: list[Path], axe: Any) -> None:
+def test_axe_finds_nothing_and_no_page_asks_for_anything(pages: list[Path], browser: Any, axe: Any) -> None:
     """On every page at three widths; a page that is wider than its window would scroll sideways."""
-    requests, violations, wide = asyncio.run(look([page.as_uri() for page in pages], axe))
+    requests, violations, wide = look([page.as_uri() for page in pages], browser, axe)
     assert len(requests) > len(pages) * len(WIDTHS)
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert (sorted(violations), sorted(wide)) == ([], [])

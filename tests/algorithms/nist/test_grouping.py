@@ -83,6 +83,19 @@ def test_the_cap_keeps_groups_apart_and_says_so():
     assert "joins\nnone" in str(choose_groups([[0, 0], [0, 1], [1, 0], [1, 1]], TWO))
 
 
+def test_a_chain_of_neighbors_does_not_end_in_one_group():
+    """Each field follows the one before, with a few changes; the first and the last have little in common."""
+    rng = np.random.default_rng(22)
+    chain = [rng.integers(0, 2, 4_000)]
+    for _ in range(7):
+        chain.append(np.where(rng.random(4_000) < 0.2, 1 - chain[-1], chain[-1]))
+    schema = Schema({f"f{place}": "xy" for place in range(8)})
+    groups = choose_groups(np.column_stack(chain), schema)
+    ends = np.corrcoef(chain[0], chain[-1])[0, 1]
+    assert ends < 0.1
+    assert 1 < len(groups) < 8
+
+
 def test_tables_too_large_to_count_keep_fields_apart():
     schema = Schema({name: [str(level) for level in range(2_100)] for name in "ab"})
     groups = choose_groups([[0, 0], [1, 1]], schema, max_bins=3_000)
