@@ -66,7 +66,7 @@ def test_intervals_are_named_by_their_edges_as_written(tmp_path):
         ('{"attributes": {"age": {"edges": [0, 1e999]}}}', "edges of age must be finite"),
         ('{"attributes": {"age": ["1"], "age": ["2"]}}', "'age' stands twice"),
         ({"attributes": {"a": {"labels": ["x"], "places": False}}}, "levels of a must be a list"),
-        ({"attributes": {"a": {"labels": ["1 x", "2", "y"], "places": True}}}, "labels otherwise, got '1 x': write"),
+        ({"attributes": {"a": {"labels": ["1 x", "2 y", "n/k"], "places": True}}}, "labels otherwise, got '1 x': w"),
         ({"attributes": {"a": {"codes": {"1": "x", "2": "x"}}}}, "distinct names"),
         (
             {"attributes": {"a": {"codes": {"": "x"}}}},

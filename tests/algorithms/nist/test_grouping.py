@@ -13,6 +13,7 @@ from scipy.stats import contingency
 
 from algorithms.nist import Groups, choose_groups, marginal_distance, read_groups, utility
 from algorithms.nist.groups import association
+from algorithms.nist.records import LARGEST_GROUP
 from algorithms.schema import Schema
 from tests.helpers import refuses
 
@@ -102,6 +103,10 @@ def test_tables_too_large_to_count_keep_fields_apart():
     assert len(groups) == 2
     assert "a and b: association not counted, 4,410,000 bins" in str(groups)
     assert groups.to_dict()["decisions"][0]["association"] is None
+    schema = Schema({name: schema.attributes["a"] for name in "abcd"})
+    text = str(choose_groups([[0] * 4, [1] * 4], schema, max_bins=LARGEST_GROUP))
+    assert "6 pairs of groups with a table too large to count; the first:\na and b: association not counted" in text
+    assert text.count("not counted") == 3
 
 
 @settings(max_examples=20)

@@ -250,7 +250,7 @@ def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
     sizes, alarms = zip(*Here.tasks, strict=True)
     assert sizes == (SIZE // 2, SIZE // 2)
     assert [alarm / secure.ALARM for alarm in alarms] == pytest.approx([1 / 6, 1 / 12])
-    assert asked == pytest.approx([1 / 2, 1 / 24, 1 / 12])  # a block has more tests left, if it has more laws
+    assert asked == pytest.approx([1 / 2, 1 / 12, 1 / 24])  # a block has more tests left, if it has more laws
 
 
 def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):
