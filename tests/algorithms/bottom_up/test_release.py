@@ -178,7 +178,7 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
 WEIGHTED = {"weight": "w", "largest_weight": 3}
 BAD = {
     "a release must have at most 50,000,000 rows, got 100,000,000,000 or more": {"spec": "vast.json"},
-    "a secure release needs noise=\"exact\", got 'inverse_cdf', which can be simulated with a seed": {"noise": "inverse-cdf"},
+    "a secure release needs noise=\"exact\", got 'inverse_cdf', which can be": {"noise": "inverse-cdf"},
     "--weight and --largest-weight go together": {"weight": "w"},
     "and --largest-weight go together": {"largest_weight": 3},
     "--weight goes without --count": WEIGHTED | {"count": "n"},
