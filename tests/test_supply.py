@@ -25,7 +25,7 @@ EXTRAS = {name: lines for name, lines in PROJECT["optional-dependencies"].items(
 
 # Licenses: permissive ones, and the MPL, which asks for the sources of its own files
 
-ALLOWED = re.compile(r"0BSD|Apache|BSD|CC0-1\.0|ISC|MIT|PSF-2\.0|Python Software Foundation|Zlib|MPL-2\.0|MPL 2\.0")
+ALLOWED = re.compile(r"\b(?:0BSD|Apache|BSD|CC0-1\.0|ISC|MIT|PSF-2\.0|Python Software Foundation|Zlib|MPL[ -]2\.0)\b")
 
 
 def allowed(expression: str, field: str, classifiers: list[str]) -> bool:
@@ -151,3 +151,29 @@ def test_nothing_that_is_imported_and_no_command_calls_anybody(good_files, tmp_p
 
 def test_a_call_is_seen_even_where_its_failure_is_not_told(tmp_path):
     assert calls_of(CALL, tmp_path) == ("", ["socket.getaddrinfo 192.0.2.1"])
+
+
+def locked(name: str) -> dict[str, tuple[str, int]]:
+    """Return the version, and the number of hashes, of every package of a file."""
+    text = (ROOT / name).read_text("utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    packages: dict[str, tuple[str, int]] = {}
+    for line in lines:
+        pinned = re.match(r"([a-z0-9._-]+)(?:\[[a-z,]+\])?==(\S+)", line)
+        assert pinned, line
+        packages[canonicalize_name(pinned[1])] = pinned[2], len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", line))
+    return packages
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_what_make_installs_has_a_hash_and_the_version_of_the_constraints(name):
+    extras = PROJECT["optional-dependencies"]
+    lines = PROJECT["dependencies"] + (extras["dev"] + EXTRAS["census"] if "dev" in name else [])
+    needed = {canonicalize_name(Requirement(line).name) for line in lines} - {"plaudit"}
+    packages = locked(name)
+    assert needed | {"setuptools"} <= packages.keys()
+    assert [package for package, (_, hashes) in packages.items() if not hashes] == []
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text("utf-8").split())
+    versions = {canonicalize_name(package): version for package, version in pins.items()}
+    assert {one: v for one, (v, _) in packages.items() if versions.get(one, v) != v} == {}
+    assert packages.keys() - versions.keys() <= {"setuptools", "colorama", "pywin32"}  # of the build, and of Windows

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.__main__ import FIGURES, PAPERS, main
 from experiments.experiment import NAMES, load_numbers
-from experiments.papers.index import STATUSES, Item, load_papers
+from experiments.papers.index import STATUSES, Item, load_papers, page
 from experiments.papers.values import values
 
 FIVE = load_papers()
@@ -85,3 +85,33 @@ def test_what_does_not_hold_differs():
     assert changed == named()["how"] | {"rows": "differs"}
     decided = [item.how.removeprefix("{how[").removesuffix("]}") for item in ITEMS if item.how.startswith("{how[")]
     assert sorted(decided) == sorted(named()["how"])
+
+
+def numbered(word, last):
+    return {f"{word} {number}" for number in range(1, last + 1)}
+
+
+@pytest.mark.parametrize(
+    ("title", "wanted"),
+    [
+        ("Sexton", numbered("Table", 10) | numbered("Algorithm", 4) | {"Proposition 1", "Corollary 1", "Corollary 2"}),
+        ("Sexton", {"Lemma 4", "Lemma 5", "Lemma 6, figure 1", "Algorithm 5, definition 9", "Definition 10"}),
+        ("Sexton", {"Theorems 1 and 2", "Theorems 3 and 4"}),
+        ("Office", numbered("Table", 12) | {"Figure 1", "Figure 2, method 2"} | {f"Figure {n}" for n in (3, 4, 5, 6)}),
+        ("Flaxman", {"Figure 1(a)", "Figure 1(b), section 3", "Section 2.3, direct estimate"}),
+    ],
+)
+def test_what_a_paper_numbers_is_there(title, wanted):
+    (paper,) = [paper for paper in FIVE if paper.title.startswith(title)]
+    assert wanted <= {item.place for item in paper.items}
+
+
+def test_what_differs_stands_first():
+    for paper in page(FIVE, saved).split("\n## ")[1:]:
+        title, *lines = paper.splitlines()
+        (own,) = [paper for paper in FIVE if paper.title == title]
+        rest = lines.index("### The rest")
+        for item in own.items:
+            differs = item.status(named()) == "differs"
+            written = f"| {' | '.join(item.cells(named()))} |" if differs else item.line(named())
+            assert (lines.index(written) < rest) == differs

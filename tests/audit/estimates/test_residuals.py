@@ -212,3 +212,23 @@ def test_resampling_follows_the_dependence():
 def test_residuals_that_say_nothing_and_settings_out_of_range_are_refused(options, words):
     with refused_like(ValueError, words):
         residual_loss(**{"residuals": geometric(0.1, 200, np.random.default_rng(14))} | options)
+
+
+def test_every_setting_changes_what_it_names():
+    residuals = geometric(0.1, 2000, np.random.default_rng(7))
+    plain = residual_loss(residuals, method="kde", rng=1)
+    absolute = {"bandwidth": plain.settings["kernel_sd"], "bandwidth_unit": "people"}
+    same = residual_loss(residuals, method="kde", **absolute, rng=1)
+    assert same.loss == pytest.approx(plain.loss, abs=1e-12)
+    assert plain.settings["kernel_sd"] == pytest.approx(0.15 * residuals.std(ddof=1))
+    for setting in ({"bandwidth": 0.3}, {"percentile": 90}, {"multiplier": 1}):
+        changed = residual_loss(residuals, method="kde", **setting, rng=1)
+        assert changed.loss.tolist() != plain.loss.tolist()
+        assert changed.settings | {"kernel_sd": 0, "window": 0} == plain.settings | setting | {
+            "kernel_sd": 0,
+            "window": 0,
+        }
+    wide, narrow = (residual_loss(residuals, method="histogram", multiplier=m, rng=1) for m in (2, 1))
+    assert wide.settings["window"] == 2 * narrow.settings["window"]
+    half = residual_loss(residuals, confidence=0.5, rng=1)
+    assert (half.high - half.low < residual_loss(residuals, rng=1).high - half.low).all()

@@ -97,4 +97,4 @@ def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
         code, printed, _ = plaudit("compare", tmp_path / "old", tmp_path / "new", *options)
         assert code == 0
         assert all(letter.isprintable() or letter == "\n" for letter in printed)
-    assert len(json.loads(printed)["audits"]) == len(hostile) >= 20
+    assert len(json.loads(printed)["audits"]) == len(hostile) > 10
