@@ -62,6 +62,44 @@ def test_hockey_stick_divergences_are_those_of_the_reference(mechanism, pair, at
 # Known truth: brute force
 
 
+def geometric_pmf(epsilon, shift, outputs):
+    return np.exp(TwoTailedGeometric(epsilon).logpmf(outputs - shift))
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("left", "right"), [(1, 1), (3, 2), (0, 4)])
+def test_gdpc_is_brute_force_over_a_lattice_of_outputs(epsilon, left, right):
+    reach = math.ceil(40 / epsilon)
+    outputs = np.arange(-reach, reach + 6)
+    p = np.multiply.outer(geometric_pmf(epsilon, 0, outputs), geometric_pmf(epsilon, 0, outputs)).ravel()
+    q = np.multiply.outer(geometric_pmf(epsilon, left, outputs), geometric_pmf(epsilon, right, outputs)).ravel()
+    brute = loss_distribution(p, q)
+    law = GDPC(epsilon).exact_loss(NeighborPair.declared([7, 9], [7 - left, 9 + right], "add_remove"))
+    assert law.loss == pytest.approx(brute.loss, abs=1e-11)
+    assert law.probability == pytest.approx(brute.probability, rel=1e-9)
+    assert law.maximum == pytest.approx((left + right) * epsilon, abs=1e-12)
+    assert law.reverse().probability == pytest.approx(brute.reverse().probability, rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "parts"), [(1.0, 4), (2.0, 3), (6.0, 2), (0.7, 1), (5.0, 7)])
+def test_the_law_of_adpc_is_the_direct_convolution(epsilon, parts):
+    step = epsilon / parts
+    reach = math.ceil(60 / step)
+    one = geometric_pmf(step, 0, np.arange(-reach, reach + 1))
+    total = one
+    for _ in range(parts - 1):
+        total = np.convolve(total, one)
+    middle = total.size // 2
+    s = np.arange(-math.ceil(20 / step), math.ceil(20 / step) + 1)
+    np.testing.assert_allclose(np.exp(ADPC(epsilon, parts).logpmf_sum(s)), total[middle + s], rtol=1e-11)
+
+    padding = np.zeros(2 * parts)
+    brute = loss_distribution(np.append(total, padding), np.append(padding, total))
+    law = ADPC(epsilon, parts).exact_loss(NeighborPair.add_people([5], 0, 2))
+    for at in 2 * epsilon * np.array([0, 0.1, 0.3, 0.5, 0.7]):
+        assert law.delta_at(at) == pytest.approx(brute.delta_at(at), rel=1e-9, abs=1e-14)
+
+
 def test_the_law_of_adpc_keeps_its_digits_where_noise_is_wide():
     """A shift by 4 of a smooth law: the loss is smooth in s, and never above epsilon, at every tail."""
     law, step = ADPC(1e-5), 1e-5 / 4

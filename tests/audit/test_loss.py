@@ -222,6 +222,17 @@ def test_thinning_keeps_as_many_runs_as_fair_coins_pick():
     assert 1e-6 < stats.chi2(199).cdf(spread) < 1 - 1e-6
 
 
+@pytest.mark.parametrize("confidence", [1e-6, 0.3])
+def test_few_outputs_have_a_bound_at_little_confidence(confidence):
+    """A bound for half of all audits is the estimate itself, and of events that nobody saw there is none."""
+    rng = np.random.default_rng(2)
+    x, y = (count + rng.laplace(size=40) for count in (0, 1))
+    options = {"relation": "add_remove", "confidence": confidence, "confidential": confidence == 0.3, "rng": 3}
+    result = measure_loss_from_outputs(x, y, PureDP(1.0), **options)
+    assert (result.confidence, result.confidential) == (confidence, confidence == 0.3)
+    assert np.isfinite(result.measured.epsilon)
+
+
 # What cannot be asked
 
 
