@@ -77,10 +77,17 @@ class Greedy:
         yield cell(0)
 
 
+class Later(Rounding):
+    """The same, once more."""
+
+    name = "later"
+
+
 def test_an_attack_that_gets_no_runs_is_skipped_and_the_result_says_so(monkeypatch):
     monkeypatch.setattr("audit.attacks.protocol._registered", dict(_registered))
-    for attack in (Greedy(), Rounding()):
+    for attack in (Greedy(), Rounding(), Later()):
         register_attack(attack)
     result = measure_loss(leaky, PAIR, PureDP(1.0), size=400, rng=1)
     assert "fractional_bits" not in result.tried
-    assert "the attack fractional_bits got no runs, as those before it spent them" in " ".join(result.notes)
+    for name in ("fractional_bits", "later"):
+        assert f"the attack {name} got no runs, as those before it spent them" in " ".join(result.notes)
