@@ -28,7 +28,8 @@ def measured() -> Path:
     data.unlink(missing_ok=True)
     settings = data.with_suffix(".ini")
     settings.write_text(SETTINGS)
-    words = [sys.executable, "-m", "pytest", "-q", "--cov", f"--cov-config={settings}", "--cov-report="]
+    words = [sys.executable, "-m", "pytest", "-q", "--numprocesses", "2"]
+    words += ["--cov", f"--cov-config={settings}", "--cov-report="]
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     own["COVERAGE_FILE"] = str(data)
     subprocess.run(words, cwd=ROOT, env=own, check=True)
