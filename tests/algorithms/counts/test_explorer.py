@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -110,3 +111,15 @@ def test_settings_out_of_range():
         ("counts/bottom_up/all/bits", 54, "a whole number from 2 to 53, got 54"),
     ]:
         refuses(ValueError, f"{key} must be {rule}", getattr, Explored(sheet(), {key: value}), "results")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cells=few", "counts/all/all/cells must be a whole number from 1 to 1e+06, got 'few'"),
+        ("budgets=1", "--set takes NAME=VALUE, where NAME is the end of one of "),
+    ],
+)
+def test_wrong_settings_are_refused(text, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        sheet().command()([text])
