@@ -17,7 +17,6 @@ import pytest
 from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from audit.cli import exits
 from tests.helpers import SEED, in_full
 from tests.hostile import oracle
 from tests.hostile.damage import LETTERS, NUMBERS, PLACES, damaged
@@ -120,8 +119,8 @@ class Case:
         code = self.ended.code
         if code not in (WITHIN, VIOLATION, USAGE, NO_POWER):
             yield f"wrong code: {code}"
-        elif code != USAGE and self.words[:1] in (["audit"], ["search"]) and (results := self._results()):
-            codes = oracle.codes([oracle.verdicts({"others": [], **one}) or {one["verdict"]} for one in results])
+        elif code != USAGE and self.words[0] in ("audit", "search", "replay") and (results := self._results()):
+            codes = oracle.codes(list(map(_verdicts, results)))
             if code not in codes:
                 yield f"wrong code: {code}, and by counts it is {sorted(codes)}"
         elif code == VIOLATION and self.words[0] not in (
@@ -136,11 +135,11 @@ class Case:
             yield "wrong code: 1 of a command that audits nothing"
 
     def _results(self) -> list[oracle.Json]:
-        """Return the audits that a command saved, or printed as JSON."""
+        """Return the audits or replays that a command saved, or printed as JSON."""
         new = [text for path, text in self.after.items() if path.endswith(".json") and text != self.before.get(path)]
         with suppress(ValueError, AttributeError):  # no table of results
             return list(json.loads(self.ended.out).values())
-        return [one for text in new if text and (one := json.loads(text)).get("kind") == "audit"]
+        return [one for text in new if text and (one := json.loads(text)).get("kind") in ("audit", "replay")]
 
     def _files(self) -> Iterator[str]:
         def asked(path: str) -> bool:
@@ -161,6 +160,12 @@ class Case:
                 and not any(f"{one}/".startswith(f"{path}/") for one in self.allowed)
             ):
                 yield f"partial output: {path}, which nobody asked for"
+
+
+def _verdicts(result: oracle.Json) -> set[str]:
+    if result["kind"] == "replay":
+        return oracle.verdicts_of_replay(result)
+    return oracle.verdicts({"others": [], **result}) or {result["verdict"]}
 
 
 def _places(path: str, folder: Path) -> Iterator[str]:
@@ -226,13 +231,19 @@ def test_a_broken_command_is_found_out(done, wrong, good_files, tmp_path):
     assert [fault.partition(":")[0] for fault in case.faults()] == wrong
 
 
-@pytest.mark.parametrize(("code", "planted"), [(VIOLATION, WITHIN), (NO_POWER, WITHIN), (WITHIN, NO_POWER)])
-def test_a_planted_exit_code_is_found_out_by_the_counts(code, planted, good_files, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "code", "planted"),
+    [
+        ("audit mine:buggy --claim pure:1 --size 400", VIOLATION, WITHIN),
+        ("audit gdpc --epsilon 0.02 --size 400", NO_POWER, WITHIN),
+        ("audit gdpc --size 400", WITHIN, NO_POWER),
+        ("replay gdpc-half-noise --cell 0", VIOLATION, WITHIN),
+    ],
+)
+def test_a_planted_exit_code_is_found_out_by_what_is_saved(words, code, planted, good_files, tmp_path, monkeypatch):
     """Negative control: the command itself, whose last line turns one verdict into another."""
-    what = {VIOLATION: "mine:buggy --claim pure:1", NO_POWER: "gdpc --epsilon 0.02", WITHIN: "gdpc"}[code]
-    words = f"audit {what} --data counts.csv --size 400 --seed 1 --jobs 1 --json".split()
+    words, place = f"{words} --data counts.csv --seed 1 --json".split(), "replay" if "replay" in words else "run_audits"
     sound = Case(words, {}, good_files, tmp_path)
     assert (sound.ended.code, sound.faults()) == (code, []), sound.ended
-    exit_code = exits.exit_code
-    monkeypatch.setattr("audit.cli.run_audits.exit_code", lambda found: planted if exit_code(found) == code else code)
+    monkeypatch.setattr(f"audit.cli.{place}.exit_code", lambda _: planted)
     assert [fault.partition(":")[0] for fault in Case(words, {}, good_files, tmp_path).faults()] == ["wrong code"]

@@ -127,7 +127,6 @@ def test_bad_presets_are_refused(name: str, options: dict, words: str) -> None:
 
 
 CONFLICTING = [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None, [1, 2, 1])]
-UNEVEN = Hierarchy.from_parents([-1, 0, 0, 1, 1])
 
 
 @pytest.mark.parametrize(

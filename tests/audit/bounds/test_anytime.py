@@ -1,4 +1,4 @@
-"""Bounds for every look: literal twins, coverage while peeking, and bounds that peeking breaks."""
+"""Bounds for every look: literal twins, and stakes that gain nothing on average (coverage: row 1)."""
 
 from __future__ import annotations
 
