@@ -121,7 +121,9 @@ def code_columns(
 def check_distinct(columns: Sequence[str]) -> None:
     """Refuse columns of a file with the same name, whatever its case."""
     if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
-        raise ValueError(f"columns of a file must have different names, got {twice[0]!r} twice")
+        raise ValueError(
+            f"areas, attributes and other columns of a file must have different names, got {twice[0]!r} twice"
+        )
 
 
 def area_codes(tree: Hierarchy, node: int) -> tuple[str, ...]:

@@ -247,8 +247,12 @@ def test_releases_that_are_refused(monkeypatch, tmp_path):
     refused("a release needs a tree and a schema, so that its tables have names", BottomUp(1.0, TREE))
     refused("areas must name each of 2 levels below the root, got state", mechanism, areas=["state"])
     clash = BottomUp(1.0, TREE, Schema({"Count": ("a", "b"), "age": ("0", "1")}))
-    refused("columns of a file must have different names, got 'Count' twice", clash)
-    refused("columns of a file must have different names, got 'sex' twice", mechanism, areas=["sex", "county"])
+    refused("areas, attributes and other columns of a file must have different names, got 'Count' twice", clash)
+    refused(
+        "areas, attributes and other columns of a file must have different names, got 'sex' twice",
+        mechanism,
+        areas=["sex", "county"],
+    )
     many = BottomUp(1.0, TREE, Schema({f"a{place}": "x" for place in range(13)}))
     refused(r"^a release must be of at most 12 attributes, got 13", many, [[1]] * 3, rng=None)  # before any noise
     ending = BottomUp(40.0, TREE, SCHEMA, noise="inverse_cdf")

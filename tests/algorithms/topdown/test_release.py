@@ -293,7 +293,7 @@ def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, s
 
 LEVELS, COUNTS = Schema({"level": ("a", "b")}), Schema({"count": ("a", "b")})
 TWINS = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
-TWICE = "columns of a file must have different names, got '{}' twice$"
+TWICE = "areas, attributes and other columns of a file must have different names, got '{}' twice$"
 
 
 @pytest.mark.parametrize(
