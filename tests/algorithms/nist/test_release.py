@@ -62,10 +62,8 @@ def test_releases_that_are_refused(tmp_path):
         release(NistDp3(SCHEMA, Groups.single(SCHEMA), 1.0), RECORDS, out=out)
     for name in ("COUNT", "Group"):  # as columns of a file are called
         schema = Schema({name: "ab"})
-        with pytest.raises(
-            ValueError,
-            match=f"^areas, attributes and other columns of a file must have different names, got '{name.upper()}' twice",
-        ):
+        words = f"^areas, attributes and other columns of a file must have different names, got '{name.upper()}' twice"
+        with pytest.raises(ValueError, match=words):
             release(NistDp3(schema, Groups.single(schema), 1.0), [[0]], rng=np.random.default_rng(0), out=out)
     assert not list(tmp_path.iterdir())
 
