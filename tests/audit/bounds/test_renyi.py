@@ -1,4 +1,4 @@
-"""Bounds on rho: exact divergences as the truth, coverage at the boundary, and conversions that must fail."""
+"""Bounds on rho: exact divergences as the truth, and bounds whose runs chose, too (coverage: row 1)."""
 
 from __future__ import annotations
 
@@ -107,3 +107,33 @@ def test_nothing_seen_shows_nothing():
     assert renyi_variational_lower([0.0, 1.0], [0, 1], [1, 0], order=1.0, confidence=0.95) == 0
     assert renyi_variational_lower([-1e4, 0.0], [50, 50], [100, 0], order=2.0, confidence=0.95) == 0  # underflows
     assert renyi_variational_lower([-1e4, 0.0], [100, 0], [100, 0], order=2.0, confidence=0.95) == 0
+
+
+# Negative controls: runs that choose must not count
+
+
+def test_a_score_fitted_to_the_same_runs_is_no_score():
+    """No loss at all, 200 outputs, and the ratio of their frequencies as the score."""
+    rng, law = np.random.default_rng(205), np.full(200, 1 / 200)
+    y, x = rng.multinomial(1000, law, (2, 100)), rng.multinomial(1000, law, (2, 100))
+    same, held_out = 0, 0
+    for k in range(100):
+        score = np.clip(np.log((y[0, k] + 1) / (x[0, k] + 1)), -2, 2)
+        same += renyi_variational_lower(score, y[0, k], x[0, k], order=1.0, confidence=0.95) > 0
+        held_out += renyi_variational_lower(score, y[1, k], x[1, k], order=1.0, confidence=0.95) > 0
+    assert same > 90
+    assert held_out <= 15  # of 100, false alarm 1e-4
+
+
+def test_the_best_of_many_events_is_no_bound():
+    """No loss at all, and the best of 2,000 events counted on the same runs."""
+    rng = np.random.default_rng(207)
+    y, x = rng.binomial(200, 0.5, (100, 2000)), rng.binomial(200, 0.5, (100, 2000))
+    best = (y - x).argmax(axis=1)
+
+    def shown(event):
+        runs = zip(y[np.arange(100), event].tolist(), x[np.arange(100), event].tolist(), strict=True)
+        return sum(renyi_event_lower(a, 200, b, 200, confidence=0.95) > 0 for a, b in runs)
+
+    assert shown(best) > 90
+    assert shown(0) <= 15  # of 100, false alarm 1e-4
