@@ -37,9 +37,9 @@ HEAD = """# What was tried on plaudit itself
 This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at the failure
 rate that would have shown, and at what a row does not cover.
 
-`python -m tests.reliability measure N` measures row N again, in at most 20 minutes on two cores. Row 1 alone takes two
-hours: `pytest -m "quick and reliability(row=1)"` runs a thousand audits of each bound in minutes. `make reliability`
-writes the page from [reliability.json](reliability.json).
+`python -m tests.reliability measure N` measures row N again; its tests take the minutes that the table adds up, and run
+on two cores. For row 1, `pytest -m "quick and reliability(row=1)"` runs a thousand audits of each bound instead.
+`make reliability` writes the page from [reliability.json](reliability.json).
 
 | row | what was tried | tries | failed | rate that would have shown | minutes | measured |
 |---|---|---|---|---|---|---|
