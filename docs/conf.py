@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
+BACK = re.compile(r'(class="viewcode-back" href="[^"#]*)#[^"]*')
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docutils import nodes
@@ -88,9 +89,15 @@ def escaped(app, what, name, thing, options, lines):
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
 
 
+def led_back(context, name):
+    """Let links of a page of source lead to pages: it knows one name of its module, and has no other's anchors."""
+    return {"body": BACK.sub(r"\1", context["body"])} if name.startswith("_modules/") else {}
+
+
 def setup(app):
     """Write the pages that others are the source of, and lead links of the repository to pages of the site."""
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("config-inited", lambda app, config: write_pages(HERE / "generated"))
     app.connect("autodoc-process-docstring", escaped, priority=100)  # before numpydoc
     app.connect("source-read", lambda app, name, source: source.__setitem__(0, relinked(source[0], name)))
+    app.connect("html-page-context", lambda app, name, template, context, tree: context.update(led_back(context, name)))

@@ -46,8 +46,7 @@ def pages(site: Path) -> list[Path]:
 def test_every_finding_every_command_and_every_public_name_has_a_place(site: Path) -> None:
     assert {path.stem for path in (site / "generated" / "findings").glob("*.html")} == {"index", *NAMES}
     pages = {path.stem for path in (site / "generated" / "api").glob("*.html")}
-    assert {f"audit.{name}" for name in public} - pages == {"audit.replay"}  # a module, too
-    assert "audit.replay.replay" in pages
+    assert {f"audit.{name}" for name in public} | {"audit.replay.replay"} <= pages  # replay is a module, too
     commands = {path.stem for path in (site / "generated" / "commands").glob("*.html")}
     assert {"audit", "report", "release_phsafe", "explore_topdown"} <= commands
 
