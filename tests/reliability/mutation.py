@@ -2,51 +2,40 @@
 
 Each mutant is one small change, by the operators of cosmic-ray, of what proves a bound: claims, bounds, methods, exact
 losses, neighbors. The quick tests of its room that enter the changed function run on it, and kill it if one of them
-fails. Mutants are not written to disk but imported from memory, by processes forked from one that has the libraries
-loaded: a new interpreter for each would cost more than the tests. (mutmut forks as well, but passes over module
-constants and whatever is decorated, such as every claim.)
+fails. (cosmic-ray's own runner has no random samples, and runs all tests for each; mutmut passes over module constants
+and whatever is decorated, such as every claim.)
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import concurrent.futures
-import contextlib
-import importlib.abc
-import importlib.util
 import itertools
 import json
-import multiprocessing
 import os
-import resource
-import signal
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import coverage
 import numpy as np
-import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
-from hypothesis import Phase, settings
 from scipy.stats import binomtest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.reliability.checkout import ROOT, copied, run_tests, with_text
+
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-LIBRARIES = ["joblib", "pandas", "polars", "scipy.signal", "sklearn.linear_model"]
 BITWISE, IDENTITY = {"RShift", "LShift", "BitOr", "BitAnd", "BitXor"}, {"Is", "IsNot"}
-MOST_MEMORY = 8 << 30  # bytes that a mutant may ask for: one with a changed exponent asks for all there is
-UNSHRUNK = "unshrunk"
-NOT_IMPORTED = 99  # exit code of tests that ran without the module that is changed
 
 
 @dataclass(frozen=True)
@@ -58,8 +47,7 @@ class Room:
     root: Path = ROOT
 
     def modules(self) -> list[Path]:
-        path = self.root / self.sources
-        return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        return sorted((self.root / self.sources).rglob("*.py"))
 
 
 METHODS = ("tests/audit/methods", "tests/audit/planning", "tests/audit/test_one_run.py", "tests/audit/test_stopping.py")
@@ -168,92 +156,21 @@ def _program(text: str) -> str | None:
         return None
 
 
-class _FromMemory(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
-    """Imports the changed module from its text, whatever its file says."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.used = mutant, False
-        self.module = mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-
-    def find_spec(self, name, path=None, target=None):
-        return (
-            importlib.util.spec_from_file_location(name, self.mutant.path, loader=self) if name == self.module else None
-        )
-
-    def get_filename(self, name):
-        return str(self.mutant.path)
-
-    def get_data(self, path):
-        self.used = True
-        return self.mutant.text.encode()
-
-
-def _run_tests(root: Path, words: list[str], mutant: Mutant | None, reached: str) -> None:
-    """Run tests until one fails, on a mutant or the source as it is, and end the process with their code."""
-    os.environ["COVERAGE_FILE"] = reached
-    os.setsid()
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    os.chdir(root)
-    sys.path.insert(0, str(root))
-    finder = _FromMemory(mutant) if mutant else None
-    if finder:
-        sys.meta_path.insert(0, finder)
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        # One failure will do, and nobody looks at the simplest one.
-        settings.register_profile(
-            UNSHRUNK, deadline=None, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate]
-        )
-        words = [f"--hypothesis-profile={UNSHRUNK}", *words]
-    # Plain: pytest's own way to import, for better messages, comes before the mutant's.
-    code = int(pytest.main(["-q", "-x", "--assert=plain", "--rootdir", str(root), *words]))
-    os._exit(NOT_IMPORTED if finder and not finder.used else code)
-
-
-def _forked(root: Path, words: list[str], mutant: Mutant | None, limit: float | None, reached: str = "") -> int | None:
-    """Return the exit code of tests in a process of their own, or None where they took longer than the limit."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.reliability.mutation", *LIBRARIES])
-    process = context.Process(target=_run_tests, args=(root, words, mutant, reached))
-    process.start()
-    process.join(limit)
-    code = process.exitcode
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # with whatever its tests have left running
-    process.kill()  # which may not lead a group yet
-    process.join()
-    return code
-
-
-def _unchanged(room: Room) -> tuple[float, coverage.CoverageData]:
+def _unchanged(room: Room, folder: Path) -> tuple[float, coverage.CoverageData]:
     """Return how long tests take on the source as it is, where all must pass, and which lines each of them runs."""
-    with tempfile.TemporaryDirectory() as folder:
-        reached = str(Path(folder) / "reached.coverage")
-        words = [f"--cov={room.sources}", f"--cov-config={os.devnull}", "--cov-context=test", "--cov-report="]
-        began = time.monotonic()
-        code = _forked(room.root, [*words, *room.tests], None, None, reached)
-        if code != 0:
-            raise RuntimeError(f"tests must pass on the source as it is, got exit code {code} of {room.tests}")
-        seconds, data = time.monotonic() - began, coverage.CoverageData(no_disk=True)
-        saved = coverage.CoverageData(reached)
-        saved.read()
-        data.update(saved)
-        return seconds, data
+    began = time.monotonic()
+    words = [f"--cov={room.sources}", f"--cov-config={os.devnull}", "--cov-context=test", "--cov-report="]
+    code, printed = run_tests(folder, *words, *room.tests)
+    if code != 0:
+        raise RuntimeError(f"tests must pass on the source as it is, got exit code {code} of {room.tests}: {printed}")
+    reached = coverage.CoverageData(str(folder / ".coverage"))
+    reached.read()
+    return time.monotonic() - began, reached
 
 
-def _outcome(mutant: Mutant, seconds: float, reached: coverage.CoverageData) -> str:
-    """Return whether a mutant was ``killed``, ``survived``, or ``timed out``: as good as killed."""
-    words = _tests_of(mutant, reached)
-    code = _forked(mutant.room.root, words, mutant, 60 + seconds) if words else 0
-    if code not in (None, 0, 1, 2, 3):
-        raise RuntimeError(f"tests must import what is changed, got exit code {code} of {words} with {mutant}")
-    return {None: "timed out", 0: "survived"}.get(code, "killed")
-
-
-def _tests_of(mutant: Mutant, reached: coverage.CoverageData) -> list[str]:
+def _tests_of(mutant: Mutant, reached: coverage.CoverageData, folder: Path) -> list[str]:
     """Return the tests that enter the changed function: all of the room, if it runs on import."""
-    contexts = reached.contexts_by_lineno(str(mutant.path))
+    contexts = reached.contexts_by_lineno(str(folder / mutant.file))
     names = {name for line in mutant.body or () for name in contexts.get(line, [])}
     if mutant.body is None or "" in names:
         return list(mutant.room.tests)
@@ -267,10 +184,23 @@ def score(rooms=ROOMS, *, size: int | None = 400, seed: int = 1, jobs: int = 2) 
     survivor, with the reason why.
     """
     why = {(one["file"], one["change"]): one["why"] for one in tomllib.loads(EQUIVALENT.read_text("utf-8"))["mutant"]}
-    known = {room: _unchanged(room) for room in rooms}
     drawn = list(sample(rooms, size, seed))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        found = list(pool.map(lambda mutant: _outcome(mutant, *known[mutant.room]), drawn))
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(jobs) as pool:
+        first, *others = (copied(Path(place) / str(number), rooms[0].root) for number in range(jobs))
+        known = {room: _unchanged(room, first) for room in rooms}
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for folder in (first, *others):
+            folders.put(folder)
+
+        def outcome(mutant: Mutant) -> str:
+            seconds, reached = known[mutant.room]
+            tests, folder = _tests_of(mutant, reached, first), folders.get()
+            with with_text(folder / mutant.file, mutant.text):
+                code = run_tests(folder, *tests, limit=60 + seconds)[0] if tests else 0
+            folders.put(folder)
+            return {None: "timed out", 0: "survived"}.get(code, "killed")
+
+        found = list(pool.map(outcome, drawn))
     survivors = [mutant for mutant, name in zip(drawn, found, strict=True) if name == "survived"]
     killed = len(drawn) - len(survivors)
     interval = binomtest(killed, len(drawn)).proportion_ci(0.95, "exact")

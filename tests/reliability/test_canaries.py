@@ -185,21 +185,24 @@ def without_names(err):
     return re.sub("^not released: .*$", "", err, flags=re.MULTILINE)
 
 
-def place(desk, folder, canaries):
-    """A copy of all files, with canaries in those of persons and of households."""
-    shutil.copytree(desk, folder, symlinks=True)
+@pytest.fixture
+def desk(good_files, tmp_path, monkeypatch):
+    """The folder that the command works in: a copy of all files."""
+    monkeypatch.chdir(shutil.copytree(good_files, tmp_path / "desk", symlinks=True))
+
+
+@pytest.fixture
+def canaries(desk):
+    """Canaries in the files of persons and of households."""
+    canaries = Canaries(3)
     for name in ("persons.csv", "adults.csv", "households-persons.csv", "households-units.csv"):
-        with_canaries(folder / name, canaries)
+        with_canaries(Path(name), canaries)
+    return canaries
 
 
 @pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("system", but_slow(RELEASES, "topdown"))
-def test_a_release_holds_nothing_of_columns_that_it_was_not_asked_for(
-    system, good_files, tmp_path, monkeypatch, capsys, record_property
-):
-    canaries = Canaries(3)
-    place(good_files, tmp_path / "desk", canaries)
-    monkeypatch.chdir(tmp_path / "desk")
+def test_a_release_holds_nothing_of_columns_that_it_was_not_asked_for(system, canaries, capsys, record_property):
     canaries.made &= canaries.found(*read_by(RELEASES[system]))
     record_property("tried", len(canaries.made))
     assert len(canaries.made) > 100  # negative control: the search finds them in the files that are read
@@ -224,13 +227,9 @@ def test_counts_are_in_no_table_of_a_release(tmp_path, record_property):
 
 
 @pytest.mark.reliability(row=9)
-def test_areas_that_are_read_from_the_data_are_published_and_said_to_be(
-    good_files, tmp_path, monkeypatch, capsys, record_property
-):
+def test_areas_that_are_read_from_the_data_are_published_and_said_to_be(desk, capsys, record_property):
     """The control of releases: a canary in a column that is asked for is found in its tables."""
     canaries = Canaries(5)
-    shutil.copytree(good_files, tmp_path / "desk", symlinks=True)
-    monkeypatch.chdir(tmp_path / "desk")
     text = Path("persons.csv").read_text()
     Path("persons.csv").write_text(text.replace("\nA,", f"\n{canaries.word()},"))
     assert plaudit(*f"release bottom-up {RELEASED} --seed 1".split()) == 0
@@ -263,11 +262,8 @@ READERS = {
 @pytest.mark.reliability(row=9)
 @pytest.mark.parametrize(("name", "change"), DAMAGE.values(), ids=DAMAGE)
 def test_a_refusal_tells_the_value_that_broke_a_rule_and_nothing_else_of_the_data(
-    name, change, good_files, tmp_path, monkeypatch, capsys, record_property
+    name, change, canaries, capsys, record_property
 ):
-    canaries = Canaries(6)
-    place(good_files, tmp_path / "desk", canaries)
-    monkeypatch.chdir(tmp_path / "desk")
     with Path(name).open(newline="") as file:
         rows = list(csv.DictReader(file))
     wrong = Canaries(7).word()
@@ -288,12 +284,7 @@ def test_a_refusal_tells_the_value_that_broke_a_rule_and_nothing_else_of_the_dat
 
 @pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("audited", but_slow(AUDITS, "ons"))
-def test_a_public_report_of_an_audit_of_persons_holds_nothing_of_them(
-    audited, good_files, tmp_path, monkeypatch, capsys, record_property
-):
-    canaries = Canaries(8)
-    place(good_files, tmp_path / "desk", canaries)
-    monkeypatch.chdir(tmp_path / "desk")
+def test_a_public_report_of_an_audit_of_persons_holds_nothing_of_them(audited, canaries, capsys, record_property):
     canaries.made &= canaries.found(*read_by(AUDITS[audited]))
     record_property("tried", len(canaries.made))
     with Path("persons.csv").open(newline="") as file:

@@ -25,13 +25,6 @@ def unused():
 TEST = "from toy.words import first\n\n\ndef test_first():\n    assert first('ab') == 'a'\n"
 
 
-@pytest.fixture(autouse=True)
-def few_libraries(request, monkeypatch):
-    """Small programs need none."""
-    if "tmp_path" in request.fixturenames:
-        monkeypatch.setattr(mutation, "LIBRARIES", [])
-
-
 def toy(root, source=LOOP, test=TEST):
     (root / "toy").mkdir()
     (root / "toy" / "__init__.py").touch()

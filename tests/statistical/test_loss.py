@@ -6,16 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from audit.bounds.game import guessing_game_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.events import Event, cell
+from audit.events import Event
 from audit.measure import stages
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
-from audit.methods import Game
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
 from tests.audit.audits import (
@@ -143,7 +140,7 @@ def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monk
 
 @slow
 @pytest.mark.parametrize("how", ["fixed", "early", "outputs"])
-@pytest.mark.parametrize("kind", TIGHT)
+@pytest.mark.parametrize("kind", ["total variation", "zero-concentrated"])  # row 1 has the others
 def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
     mechanism, claim, size = TIGHT[kind]
     monkeypatch.setattr(stages, "FIRST_LOOK", 300)
@@ -224,34 +221,6 @@ def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho(audits):
     for result in results:
         with pytest.raises(TypeError, match="got GaussianDP and ZCDP: a bound on one parameter is no bound on another"):
             assert result.measured <= ZCDP(0.5)
-
-
-# Mistakes that would accuse the innocent
-
-
-def test_looking_as_often_at_a_bound_for_one_look_accuses_the_innocent():
-    """Negative control: randomized response at its promise, looked at 23 times, without paying for it."""
-    rng = np.random.default_rng(3)
-    looks = np.array(stages._looks([140_000], 1.25, going_on=True)[0])
-    steps = np.diff(looks, prepend=0)
-    correct = rng.binomial(steps, expit(1.0), (200, looks.size)).cumsum(axis=1)
-    found = guessing_game_lower(correct, np.broadcast_to(looks, correct.shape), confidence=0.95)
-    assert np.sum(found.max(axis=1) > 1.0) > most(200)
-    assert np.sum(found[:, -1] > 1.0) <= most(200)
-
-
-def test_choosing_and_counting_on_the_same_runs_accuses_the_innocent():
-    """Negative control: the classical mistake, with every other part of the machine in place."""
-
-    def cheating(seed):
-        rng = np.random.default_rng(seed)
-        x, y = rng.geometric(0.05, (2, 150, 1)).astype(float)
-        event = Game(PureDP(1), 1, 0.95).choose((cell(0),), x, y, families=("threshold", "cell"), counting=300)[0]
-        guesses = event.rule.guess(x[:, 0]), event.rule.guess(y[:, 0])
-        correct = np.sum(guesses[0] < 0) + np.sum(guesses[1] > 0)
-        return float(guessing_game_lower(correct, sum(np.abs(guess).sum() for guess in guesses), confidence=0.95))
-
-    assert sum(cheating(seed) > 0 for seed in range(200)) > 2 * most(200)
 
 
 # Outputs from elsewhere, and words
