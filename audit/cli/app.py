@@ -1,4 +1,4 @@
-"""The command `plaudit` put together: its subcommands, its errors in one line, its exit codes."""
+"""Assemble the command `plaudit`: its subcommands, their help, one-line errors and exit codes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ repeats, differences beyond the ninth decimal except the last bits of floats, ty
 (return these as words), how long a run takes (`plaudit replay`), or other databases than these (--cells, `plaudit
 search`). LIMITATIONS.md says more.
 """
-COMPLETE = "_PLAUDIT_COMPLETE"  # by which a shell asks what a word may become
+COMPLETE = "_PLAUDIT_COMPLETE"  # environment variable by which a shell requests completions
 SHELLS = ("bash", "zsh", "fish")
 FUNCTIONS = {"list": list_systems} | {
     function.__name__: function
@@ -76,7 +76,7 @@ SET = {  # by subcommand: options that a project may set
 }
 
 OTHERS = "Options of this command"
-SECTIONS = {  # of help
+SECTIONS = {  # of the help: options by title
     "Arguments": "",
     "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
     OTHERS: "",
@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command; every error is one line and exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in takewhile(lambda word: word.startswith("-"), words)
-    if not words and COMPLETE in os.environ:  # a shell reads the answer, and tabs in it
+    if not words and COMPLETE in os.environ:  # a shell parses the output, so tabs must stay
         sys.exit(finished(lambda: _completed(os.environ[COMPLETE]), "plaudit"))
     with guarded():
         code = finished(lambda: _run(words), "plaudit", debug=debug)

@@ -1,4 +1,4 @@
-"""`plaudit audit`: measure mechanisms, or outputs from elsewhere, against their promises."""
+"""`plaudit audit`: measure mechanisms, or outputs of another program, and compare them with their promises."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
-NOT_OF_OUTPUTS = (  # options that outputs from elsewhere have not
+NOT_OF_OUTPUTS = (  # options that do not apply to outputs of another program
     f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
     "backend early store one_run"
 )
-NOT_OF_ONE_RUN = "cell cells move_to add_row replace_row size attack early jobs backend store"  # that one run has not
+NOT_OF_ONE_RUN = "cell cells move_to add_row replace_row size attack early jobs backend store"  # not with --one-run
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Outputs of a mechanism that ran elsewhere."""
+    """Outputs of a mechanism that another program ran."""
 
     outputs_x: Annotated[
         Path | None,
@@ -56,7 +56,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How many runs there are, and how they are used."""
+    """The number of runs and their use."""
 
     one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
         False
@@ -139,7 +139,7 @@ def _each(confidence: float, together: int, notes: list[str]) -> float:
 
     if together == 1:
         return confidence
-    error = 1 - Decimal(str(fraction("confidence", confidence)))  # as it is written, so that no digits come in
+    error = 1 - Decimal(str(fraction("confidence", confidence)))  # decimal arithmetic: a float would add digits
     each = float(1 - error / together)
     notes.append(
         f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: together their lower "
@@ -185,7 +185,7 @@ def _in_one_run(target: Target, promise: Claim, people: int, common: dict[str, A
     words, pair, own_options, _ = target.pairs[0]
 
     def audit() -> AuditResult:
-        if pair.adjacency != "verified" or pair.unit != "person":  # a person more in any cell must be a neighbor
+        if pair.adjacency != "verified" or pair.unit != "person":  # one more person in any cell must give a neighbor
             raise ValueError(f"an audit of one run needs counts of people, and its databases are {pair.label!r}")
         canaries = Canaries(pair.x, people=people)
         return measure_loss_one_run(target.mechanism, canaries, promise, confidential=pair.confidential, **common)

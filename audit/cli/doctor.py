@@ -1,4 +1,4 @@
-"""``plaudit doctor``: what of plaudit works here, and what killed runs have left."""
+"""``plaudit doctor``: report which parts of plaudit work here, and remove temporary files of killed runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from audit.io.text import printable
 __all__: list[str] = []
 
 NEEDED = re.compile(r"([A-Za-z0-9_.-]+)[^;]*(?:;\s*extra == ['\"](.+)['\"])?$")
-OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for users
+OFFERED = ("census", "release", "spark", "dask", "ray", "xlsx")  # extras for users, without those for developers
 
 
 @with_options
@@ -40,7 +40,7 @@ def doctor(
     if folders:
         raise ValueError(f"folders go with --clean, got {folders[0]}")
     for folder in (Path(), Path(tempfile.gettempdir())):
-        find_leftovers(folder)  # named as the command ends
+        find_leftovers(folder)  # `finished` prints them
     terminal = console()
     for heading, facts in (
         ("Installation", _installation()),
@@ -70,7 +70,7 @@ def _clean(folders: list[Path]) -> int:
 
 
 def _packages(extra: str) -> dict[str, str]:
-    """Return the versions of what an extra brings, or the core if it is empty; those of missing packages are empty."""
+    """Return the version of each package of an extra (of the core if `extra` is empty), empty if it is missing."""
     from audit.results.provenance import version_of
 
     needed = filter(None, map(NEEDED.fullmatch, metadata.requires("plaudit") or ()))

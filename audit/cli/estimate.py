@@ -1,4 +1,4 @@
-"""`plaudit estimate`: what the errors of a release, or counts on two databases, suggest; never a verdict."""
+"""`plaudit estimate`: estimate a loss from the errors of a release, or from counts on two databases; no verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
-# Settings of estimates from residuals; what errors from elsewhere have not:
+# Options of estimates from residuals, then options that do not apply to errors read from a file:
 OF_CURVES = "bandwidth percentile multiplier change"
 OF_CELLS = "cell cells people move_to"
 OF_RECORDS = "add_row at replace_row"
@@ -42,7 +42,7 @@ OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECO
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """Settings of methods: of direct estimates, and of those from the errors of one release."""
+    """Settings of direct estimates, and of estimates from the errors of one release."""
 
     runs: Annotated[
         int | None,
@@ -110,7 +110,7 @@ def estimate(
     settings["method"] = kind = DIRECT if direct else _kind(method, settings, source.promise)
     label = f"{source.label} {kind}"
     check_out(out, f"{name_in_files(label)}.png")
-    with blaming(name or str(residuals)), workers.started():  # whose processes find what was imported
+    with blaming(name or str(residuals)), workers.started():  # after the imports, so that workers can repeat them
         settings |= {"confidence": confidence, "rng": root} | ({"event": tuning.event} if direct else {})
         result = source.estimate(**settings)
     command = command_of(context, ["estimate", name], {}, root.entropy)
@@ -142,7 +142,7 @@ def _check_options(context: typer.Context, name: str, residuals: Path | None, di
 
 
 class Source(NamedTuple):
-    """What is estimated: its name, its promise if it has one, how, and what the result says of it."""
+    """The source of an estimate: its label, its promise or None, the function to call, and details for the result."""
 
     label: str
     promise: Claim | None
@@ -165,7 +165,7 @@ def _of_errors(residuals: Path, options: TargetOptions) -> Source:
 def _of_mechanism(
     context: typer.Context, name: str, options: TargetOptions, databases: DatabaseOptions, workers: WorkerOptions
 ) -> Source:
-    """Return a mechanism: at the first stage with an exact output, if the release of a system has none."""
+    """Return a mechanism; if a system's release has no exact output, use the first stage that has one."""
     from audit.cli.inputs.targets import promise_of, select_targets
     from audit.estimates.running import estimate_loss
 
@@ -184,7 +184,7 @@ def _of_mechanism(
 
 
 def _settings(tuning: MethodOptions) -> dict[str, Any]:
-    """Return the settings that are given, but for the event of direct estimates."""
+    """Return the given settings, without the event of direct estimates."""
     settings = {key: value for key, value in asdict(tuning).items() if value is not None and key != "event"}
     if tuning.bandwidth is not None and tuning.bandwidth != "robust":
         try:

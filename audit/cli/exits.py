@@ -31,9 +31,9 @@ __all__ = [
 
 WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
 INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
-LONGEST = 800  # letters of a line that complains
+LONGEST = 800  # characters of an error line
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
-NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by how typer's errors begin
+NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by type of pydantic's error
 
 
 def exit_code(verdicts: Iterable[str]) -> int:
@@ -43,20 +43,20 @@ def exit_code(verdicts: Iterable[str]) -> int:
 
 
 def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
-    """Run a command and return its exit code, or say in one line what else ended it; only `work` returns 1."""
+    """Run a command and return its exit code. Any exception becomes one line and a code other than 1."""
     try:
         try:
             code = work()
         finally:
             for words in pop_leftovers():
                 complain(f"{name}: {words}")
-        print(end="", flush=True)  # while its errors can still be shown
+        print(end="", flush=True)  # here, where a failed write can still be reported
         return code
-    except BaseException as error:  # of ours, of a library, of a mechanism: of any kind
+    except BaseException as error:  # libraries and mechanisms may raise any type
         try:
             with suppress(ValueError):  # closed
                 print(end="", flush=True)
-        except OSError:  # the interpreter would try again at exit, and complain
+        except OSError:  # without this the interpreter flushes again at exit and prints an error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if debug:
             where = "".join(traceback.format_exception(error)).encode(errors="backslashreplace").decode()
@@ -67,26 +67,26 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
 
 def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:
     """Run a command of typer with `defaults` of options by subcommand, and return its exit code."""
-    # Typer itself turns some exceptions into exit codes, 1 among them, and reads an empty path as the current folder.
+    # Not typer's own runner: it exits with 1 for some exceptions. It also reads an empty path as the current folder.
     for before, word in pairwise(["", *arguments]):
         if not word or (word.startswith("--") and word.endswith("=")):
             raise ValueError(f"arguments must not be empty, got {(word or repr(word))}{before and f' after {before}'}")
     try:
         with command.make_context(name, [*arguments], default_map=defaults) as context:
             return int(command.invoke(context) or WITHIN)
-    except typer.Exit as left:  # after --help, say
+    except typer.Exit as left:  # for example after --help
         return left.exit_code
 
 
 def _ended(error: BaseException, name: str) -> int:
     notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-    unread = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # rich leaves with 1
+    unread = isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)  # rich exits with 1
     if unread or isinstance(error, BrokenPipeError):
         if notes:
             complain(f"{name}: nobody reads on{notes}")
         return UNREAD
     errors = [error]
-    while (context := errors[-1].__context__) is not None:  # another may have come on the way out
+    while (context := errors[-1].__context__) is not None:  # cleaning up may have raised another exception
         errors.append(context)
     if any(isinstance(one, KeyboardInterrupt) for one in errors):
         complain(f"{name}: interrupted{notes}")
@@ -99,7 +99,7 @@ def _ended(error: BaseException, name: str) -> int:
         words = f"memory ran out, and fewer jobs or runs need less: {words_of(error) or 'no size is known'}"
     elif isinstance(error, ValueError | TypeError | OSError | ImportError):
         words = words_of(error)
-    else:  # what no check of the input foresaw
+    else:  # an error that no check of the input foresaw
         words = f"{type(error).__name__}: {words_of(error)}"
     complain(f"{name}: error: {words}{notes}")
     return USAGE
@@ -107,9 +107,8 @@ def _ended(error: BaseException, name: str) -> int:
 
 def _words_of_usage(error: Any) -> str:
     known = {word for option in error.ctx.command.params for word in option.opts} if error.ctx else set()
-    from audit.cli.inputs.options import (
-        SETTINGS,
-    )  # not at the top: the process that watches needs none of what it loads
+    # Imported late: the supervising process should load little.
+    from audit.cli.inputs.options import SETTINGS
 
     if "--set" in known and (name := getattr(error, "option_name", "").lstrip("-")) in SETTINGS:
         return f"No such option: --{name}: give --set {name}=VALUE"
@@ -120,14 +119,14 @@ def _words_of_usage(error: Any) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the message of an error, if it can be printed."""
-    if isinstance(error, OSError) and error.strerror:  # without the number that the system has for it
+    """Return the message of an error, or a substitute if it cannot be printed."""
+    if isinstance(error, OSError) and error.strerror:  # without the errno
         return f"{'' if error.filename is None else f'{error.filename}: '}{error.strerror.lower()}"
     try:
         return str(error)
-    except KeyboardInterrupt:  # is no fault of the words
+    except KeyboardInterrupt:  # Ctrl-C is not an error of `__str__`
         raise
-    except BaseException:  # of code that is not ours
+    except BaseException:  # a foreign `__str__` may raise any type
         return "(its message cannot be printed)"
 
 
@@ -136,5 +135,5 @@ def complain(message: str) -> None:
     line = printable(message)
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
-    with suppress(OSError, ValueError):  # closed: the exit code is left to tell
+    with suppress(OSError, ValueError):  # stderr is closed: the exit code still reports the error
         print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""``plaudit plan``: how many runs detect a violation, and which violations so many runs detect."""
+"""``plaudit plan``: the number of runs that detect a violation, or the violations that a number of runs detects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOOLS = {"coins": "measure_loss", "outputs": "measure_loss_from_outputs", "one_r
 
 @dataclass(frozen=True)
 class DesignOptions:
-    """How the audit is made."""
+    """The design of the audit."""
 
     confidence: Annotated[float, "One-sided confidence of the audit."] = 0.95
     distance: Annotated[int, "Steps between the two databases."] = 1
@@ -143,7 +143,7 @@ def _show(table: PlanTable, rows: list[dict[str, Any]], violation: float, second
 
 
 def _span(seconds: float | None) -> str:
-    """Return a duration in the largest unit that it fills, to two digits."""
+    """Return a duration with two digits, in the largest unit of which it has at least one."""
     if seconds is None:
         return ""
     size, unit = next((one for one in SPANS if seconds >= one[0]), SPANS[-1])

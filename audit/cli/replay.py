@@ -1,4 +1,4 @@
-"""`plaudit replay`: the deterministic check, run with the same noise on both databases."""
+"""`plaudit replay`: a deterministic check that runs a mechanism with the same noise on both databases."""
 
 from __future__ import annotations
 

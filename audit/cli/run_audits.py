@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE", "NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
-# Options that decide no count, and options that name a file.
+# Options that change no count; then options that name a file.
 NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
 FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
-IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # that --set gives, and that name a file
+IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # names of --set whose value is a file
 FIGURE = "audits.png"  # of a folder
-MOST, LONGEST = 60, 48  # audits in a figure, letters of a name there
-FEWEST = 120  # runs of a search
+MOST, LONGEST = 60, 48  # audits in a figure, characters of a name in it
+FEWEST = 120  # runs that a search needs
 
 
 @dataclass(frozen=True)
 class AuditTask:
-    """One audit: the name of its result, how to run it, its mechanism, and the options that select it alone."""
+    """One audit: the name of its result, the function that runs it, its mechanism, and the options of its pair."""
 
     name: str
     run: Callable[[], AuditResult]
     target: str = ""
     options: dict[str, Any] = field(default_factory=dict)
-    pairs: int = 1  # of databases that share the confidence
+    pairs: int = 1  # pairs of databases that share the confidence
     command: str = "audit"
-    seed: int | None = None  # of a command that gives its audits seeds of their own
-    next_command: tuple[str, dict[str, Any]] | None = None  # with options for pairs which may lose more
+    seed: int | None = None  # of the command, if each audit has another seed
+    next_command: tuple[str, dict[str, Any]] | None = None  # suggested after a pass: pairs that may lose more
 
 
 def check_out(out: Path | None, figure: str = "") -> None:
-    """Refuse a path that is no folder for results and their figure, before the work, and look for leftovers."""
+    """Check before the work that results and the figure can be written to `out`, and look for leftovers."""
     from audit.io.files import check_replaceable, check_writable
 
     find_leftovers(Path(tempfile.gettempdir()))
@@ -65,7 +65,7 @@ def check_out(out: Path | None, figure: str = "") -> None:
 
 
 def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> str:
-    """Return where results are, and which have a number in their names because those were taken."""
+    """Return a message that names the folder of results, and the files renamed because the name was taken."""
     from audit.results.folder import name_in_files
 
     files = [f"{name_in_files(name)}.json" for name in names]
@@ -78,7 +78,7 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
 
 
 def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context: typer.Context) -> int:
-    """Run the audits one by one; each that is finished is on the disk before the next begins."""
+    """Run the audits in sequence; each result is saved before the next audit begins."""
     from audit.results.folder import save_result
 
     check_out(out)
@@ -101,16 +101,16 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             if out is not None:
                 saved.append(save_result(results[-1][1], out, task.name))
         except KeyboardInterrupt as interrupt:
-            if out is not None and number:  # of this one no more is said: it may have been saved in this instant
+            if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
     drawn = "."
     if out is not None:
         try:
             drawn = _draw(out, len(saved))
-        except Exception as error:  # of matplotlib, of fonts, of programs that it calls: it does not cost the verdict
+        except Exception as error:  # no error of matplotlib, fonts or programs may cost the verdict
             if not isinstance(error, FileExistsError):
-                (out / FIGURE).unlink(missing_ok=True)  # an old one would mislead
+                (out / FIGURE).unlink(missing_ok=True)  # a stale figure would mislead
             complain(f"plaudit: the figure audits.png could not be drawn: {type(error).__name__}: {words_of(error)}")
     show(results, as_json)
     if out is not None and not as_json:
@@ -122,9 +122,9 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:
-    """Return the command that repeats a result: the current one with `options` changed, and the seed."""
-    # Another command, the first of `names`, gets the options that it takes. Files outside of the current folder are
-    # named without their folders: a result says nothing of a disk.
+    """Return the command that repeats a result: the current command with `options` replaced, and the seed."""
+    # If `names` starts with another command, it gets those options that it accepts. Files outside of the current folder
+    # are named without their folders, so that a result does not disclose paths.
     words = ["plaudit", *filter(None, names)]
     group: Any = None if context.parent is None else context.parent.command
     command = (group and group.get_command(context, names[0])) or context.command
@@ -147,7 +147,7 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
 
 
 def _draw(folder: Path, saved: int) -> str:
-    """Draw all audits of a folder, and return what the figure shows beside those that are just saved."""
+    """Draw all audits of a folder; return a sentence about audits in the figure that were saved earlier."""
     from audit.results.folder import read_results
     from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 
@@ -156,7 +156,7 @@ def _draw(folder: Path, saved: int) -> str:
     for path in sorted(path for path in folder.glob("*.json") if not path.name.startswith(".")):
         try:
             audits += read_results(path).audits
-        except (ValueError, OSError):  # somebody else's: no reason to lose the figure
+        except (ValueError, OSError):  # not a file of ours: draw the others
             others.append(path.name)
     first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
     names = [name if len(name) <= LONGEST else f"...{name[-LONGEST:]}" for name, _ in first]
@@ -174,7 +174,7 @@ def _draw(folder: Path, saved: int) -> str:
 
 
 def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:
-    """Print audits with their names as JSON, or the verdict, what it means, the evidence and what to do now."""
+    """Print audits as JSON, or as text: the verdict, its meaning, the evidence and the next steps."""
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
@@ -200,10 +200,10 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
     terminal.print("Event by which a release is guessed to come from x or from y:")
     lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
     lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
-    terminal.print("\n".join(map(printable, lines)))  # at once: there may be thousands
+    terminal.print("\n".join(map(printable, lines)))  # one call: there may be thousands of lines
     if promises:
         terminal.print("\nWhat to do now:")
-        steps: dict[str, dict[str, list[str]]] = {}  # each sentence once, with the commands of all audits that share it
+        steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
         for name, audit in promises:
             for sentence, commands in actions(audit, "--size"):
                 steps.setdefault(sentence, {})[name] = commands
@@ -211,7 +211,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
             which = "" if len(of) == len(promises) else f"{', '.join(of)}: "
             terminal.print(f"- {printable(which + sentence)}")
             for command in dict.fromkeys(chain.from_iterable(of.values())):
-                terminal.print(f"    {printable(command)}", soft_wrap=True)  # to be copied
+                terminal.print(f"    {printable(command)}", soft_wrap=True)  # unwrapped, to be copied
     terminal.print()
     scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
     levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))

@@ -1,4 +1,4 @@
-"""``plaudit check``, ``compare`` and ``report``: what reads saved results and measures nothing."""
+"""``plaudit check``, ``compare`` and ``report``, which read saved results and measure nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Saved = Annotated[
 
 
 def audits_in(path: Path) -> Results:
-    """Read saved audits, at least one, and say in one line how many other results are left out."""
+    """Read at least one saved audit, and print in one line how many results of other kinds are left out."""
     from audit.results.folder import read_results
 
     saved = read_results(path, needed=("audits",), through=partial(_with_progress, "reading"))
@@ -40,7 +40,7 @@ def audits_in(path: Path) -> Results:
 
 
 def _with_progress(what: str, results: Collection[Any]) -> Iterator[Any]:
-    """Pass results on, and show progress."""
+    """Yield the results and show progress."""
     from audit.sampling.progress import progress_bar
 
     with progress_bar(what, len(results), unit="results") as advance:
@@ -50,7 +50,7 @@ def _with_progress(what: str, results: Collection[Any]) -> Iterator[Any]:
 
 
 def _leave_out(paths: list[Path], **numbers: int) -> None:
-    """Print in one line how many results of which kind are left out, if any are."""
+    """Print in one line how many results of each kind are left out, if any."""
     from audit.results.formatting import number_of
 
     counts = [number_of(number, kind.removesuffix("s")) for kind, number in numbers.items() if number]
@@ -89,7 +89,7 @@ def check(
             show(saved.audits, as_json=False, known_bugs=saved.known_bugs)
         elif saved.audits:
             print(FORMS[form](saved.audits), end="")
-        for name, record in saved.replays:  # which has no numbers for the columns of a table
+        for name, record in saved.replays:  # a replay has no numbers for a table
             print(f"{printable(name)}: {record}", file=aside)
         if words := bugs_found(saved.audits, saved.known_bugs):
             print(words, file=aside)
@@ -100,7 +100,7 @@ def _summarize(text: str) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")
-    with open(path, "a", encoding="utf-8") as file:  # other steps have written there
+    with open(path, "a", encoding="utf-8") as file:  # append: earlier steps of the job write to the same file
         file.write(f"{text}\n")
 
 
@@ -118,7 +118,7 @@ def compare(
             raise ValueError(f"{path}: no such file or folder of saved audits")
     before, after = audits_in(old), audits_in(new)
     audits = before.audits
-    if old.is_file() and new.is_file():  # of two files with an audit each the name is that of the second
+    if old.is_file() and new.is_file():  # two files: rename the old audit, so that names match
         audits = [(new.stem if name == old.stem else name, audit) for name, audit in audits]
     changes = compare_results(audits, after.audits, known_bugs=after.known_bugs)
     total = totals(changes)
@@ -229,8 +229,8 @@ def _names_of_systems() -> set[str]:
     from audit.mechanism import mechanism_name
 
     names: set[str] = set()
-    with suppress(ValueError):  # not installed
+    with suppress(ValueError):  # the systems are not installed
         for system in plugin("systems").systems().values():
-            with suppress(ImportError):  # nor what it needs
+            with suppress(ImportError):  # the extra of this system is not installed
                 names |= {mechanism_name(system.mechanism(stage=stage)) for stage in ("", *system.stages)}
     return names

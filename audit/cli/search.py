@@ -1,4 +1,4 @@
-"""`plaudit search`: the pair of databases that loses most, among many."""
+"""`plaudit search`: find the pair of databases with the largest loss among many."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-PAIRS = 60  # to try, where runs suffice
+PAIRS = 60  # to try by default, if there are enough runs
 
 
 @dataclass(frozen=True)
 class LookOptions:
-    """Pairs that are tried, and those that are measured."""
+    """How many pairs are tried, and how many of them are measured."""
 
     pairs: Annotated[
         int | None,

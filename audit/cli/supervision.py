@@ -1,7 +1,7 @@
-"""A command in a child process: its exit code is the one that the child reported, even if it hangs afterwards.
+"""Run a command in a child process. Its exit code is the one that the child reported, even if it hangs afterwards.
 
-The parent runs no foreign code. Without a reported code there is no verdict. If the parent dies, a guard ends the child
-and all processes that it started, except those that left its process group on purpose, as `setsid` does.
+The parent runs no foreign code. Without a reported code there is no verdict. If the parent dies, a guard process kills
+the child and all processes that it started, except those that left its process group, for example by `setsid`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from audit.cli.exits import INTERRUPTED, USAGE, complain
 
 __all__ = ["install_signal_handlers", "set_deadline", "supervised"]
 
-GRACE, TICK = 3.0, 0.05  # seconds: for what should end; between looks at whether it has
-LONGEST = 1e9  # seconds that a command may have
+GRACE, TICK = 3.0, 0.05  # seconds: for a process to end; between checks whether it has
+LONGEST = 1e9  # largest timeout in seconds
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Report(ctypes.Structure):
-    """What the child tells the parent, in shared memory: code of others may close any file."""
+    """Report of the child to the parent, in shared memory, because foreign code may close any file."""
 
     _fields_ = (
-        ("child", ctypes.c_int),  # process that may write here: a fork of it reports nothing
-        ("code", ctypes.c_int),  # exit code and 1; 0 before there is one
+        ("child", ctypes.c_int),  # the only process that may write; its forks report nothing
+        ("code", ctypes.c_int),  # exit code + 1; 0 before there is one
         ("deadline", ctypes.c_double),  # on the monotonic clock; 0 if there is none
-        ("seconds", ctypes.c_double),  # from when it was set to the deadline
+        ("seconds", ctypes.c_double),  # the timeout that the user gave
         ("advice", ctypes.c_char * 2**14),  # appended to the error message
     )
 
@@ -43,27 +43,27 @@ _report = _Report()  # replaced where a command is supervised
 
 
 def supervised(work: Callable[[], None], name: str) -> None:
-    """Run a command, which leaves by `sys.exit`, in a child process, and leave with the exit code that it reported."""
+    """Run `work`, which ends by `sys.exit`, in a child process, and exit with the code that the child reported."""
     global _report
-    # A core would hold the data; whatever the command starts inherits the limit.
+    # No core dumps: they would contain the data. Child processes inherit the limit.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     _open_standard_streams()
     watched = {signal.SIGCHLD, signal.SIGALRM}
     watched |= {number for number in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(number) != signal.SIG_IGN}
-    signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems drop what would be ignored
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems discard ignored signals even if blocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     _report = _Report.from_buffer(mmap.mmap(-1, ctypes.sizeof(_Report)))
     reading, writing = os.pipe()
     if (guard := os.fork()) == 0:
         os.setsid()
         os.close(writing)
-        os.read(reading, 1)  # returns when the parent is gone, and the child has said who it is
+        os.read(reading, 1)  # returns once the parent and the child have closed `writing`
         if _report.child:
             _send(os.kill, _report.child, signal.SIGKILL)
-            _end_group(_report.child, patient=True)  # the process that removes what workers share is among them
+            _end_group(_report.child, patient=True)  # joblib removes shared files there
         os._exit(0)
     if (child := os.fork()) == 0:
-        os.setsid()  # interrupts of a terminal come through the parent, and once
+        os.setsid()  # the parent forwards Ctrl-C, which would otherwise arrive twice
         _report.child = os.getpid()
         os.close(writing)
         os.close(reading)
@@ -79,12 +79,12 @@ def supervised(work: Callable[[], None], name: str) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Open closed standard streams on /dev/null: else the next file gets their number, and what is written there."""
+    """Open closed standard streams on /dev/null; else the next opened file would get their output."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - as long as the process lives
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - as long as the process lives
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - stays open
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - stays open
 
 
 def set_deadline(seconds: float | None, advice: str) -> None:
@@ -107,18 +107,18 @@ def _interrupt(*_: object) -> None:
 def install_signal_handlers(action: signal.Handlers | Callable[..., None] = _interrupt) -> None:
     """Let the first signal interrupt the program, and ignore the others while it cleans up."""
     for number in ENDINGS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
+        if signal.getsignal(number) != signal.SIG_IGN:  # ignored by nohup, for example
             signal.signal(number, action)
 
 
 def _run(work: Callable[[], None]) -> NoReturn:
-    """Run the command, and report its exit code; a fork of it reports nothing."""
+    """Run the command and report its exit code, except in a fork of the child."""
     code: Any = USAGE
     try:
         work()
     except SystemExit as left:
         code = left.code
-    except KeyboardInterrupt:  # in the last steps, when the result is saved
+    except KeyboardInterrupt:  # a signal in the last steps, after the result was saved
         code = INTERRUPTED
     finally:
         install_signal_handlers(signal.SIG_IGN)
@@ -128,7 +128,7 @@ def _run(work: Callable[[], None]) -> NoReturn:
 
 
 def _watch(child: int, watched: set[signal.Signals], name: str) -> int:
-    """Pass signals on to the child, kill it when time is up, and return its exit code, or say why it has none."""
+    """Forward signals to the child, kill it at the deadline, and return its exit code or print why it has none."""
     signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     interrupted_at = reported_at = math.inf
     ended, status, late = 0, 0, False
@@ -168,7 +168,7 @@ def _send(kill: Callable[[int, int], None], to: int, number: int) -> None:
 
 
 def _end_group(child: int, *, patient: bool) -> None:
-    """End the processes that a child has started; give them time if the child had none to clean up."""
+    """Terminate the process group of a child; if `patient`, let it clean up before it is killed."""
     until = time.monotonic() + GRACE
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGTERM)

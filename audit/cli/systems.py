@@ -1,4 +1,4 @@
-"""`plaudit list`, and `release` and `explore`, which the systems implement."""
+"""`plaudit list`, and the commands `release` and `explore`, which the systems implement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audit.cli.inputs.options import suggestion, with_options
 
 __all__ = ["list_systems", "run_system"]
 
-WIDEST = 120  # columns of a line that is easily read
+WIDEST = 120  # columns of a readable line
 
 
 @with_options
@@ -72,7 +72,7 @@ def list_systems(
 
 
 def _described(system: Any) -> dict[str, Any]:
-    """Return the facts of a system for a list; if its extra is not installed, the extra in place of the promise."""
+    """Return the row of a system in the list; if its extra is missing, the row names it instead of the promise."""
     try:
         promise, relation = str(system.claim), system.claim.relation
     except ImportError as error:

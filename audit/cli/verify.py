@@ -1,4 +1,4 @@
-"""``plaudit verify``: saved audits against their own counts, and against new runs of their commands."""
+"""``plaudit verify``: check saved audits by their own counts, and by new runs of their commands."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-ELSEWHERE = NOT_IN_COMMAND - {"targets", "seed"}  # options of no recorded command
+ELSEWHERE = NOT_IN_COMMAND - {"targets", "seed"}  # options that a recorded command must not have
 SCOPE = (
     "That numbers follow from their counts does not show that the counts are real: whoever writes a file can make up "
     "counts, confidence, claim, witness, weights and names that fit, and the checksum. What helps is --rerun, which "
     "repeats an audit by its command and seed, or the signature of whoever sent it."
 )
 RERUN = "A rerun shows what the code and data of this folder give, which the commands name: look at them, too."
-TOLERANCE = 1e-6  # relative, of numbers that are no counts: other versions of scipy round otherwise
+TOLERANCE = 1e-6  # relative, for floats: versions of scipy round differently
 
 
 @with_options
@@ -44,7 +44,7 @@ def verify(
 
     verdicts = []
     for path in results:
-        saved = audits_in(path)  # intact: checksums are looked at here
+        saved = audits_in(path)  # also checks the checksums
         for name, result in saved.audits:
             label = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
@@ -62,7 +62,7 @@ def verify(
 
 
 def _made_again(result: AuditResult) -> str:
-    """Repeat an audit by its command, refuse it if the results differ, and return the command."""
+    """Repeat an audit by its command, raise an error if the results differ, and return the command."""
     from audit.results.files import findings
     from audit.results.folder import read_audits
 
@@ -71,7 +71,7 @@ def _made_again(result: AuditResult) -> str:
         raise ValueError("a rerun needs a mechanism whose randomness comes from the seed, and this one's does not")
     try:
         words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:  # quotes that are not closed
+    except ValueError:  # an unclosed quote
         words = []
     if words[:2] != ["plaudit", "audit"]:
         hint = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"

@@ -1,1 +1,1 @@
-"""Input and output: files written whole or not at all, JSON of bounded size, text for terminals and spreadsheets."""
+"""Input and output: atomic writes, JSON of bounded size, and safe text for terminals and spreadsheets."""

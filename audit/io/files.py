@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and files of JSON of bounded size."""
+"""Atomic writes of files, and reading of files and JSON of bounded size."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ __all__ = [
     "writing",
 ]
 
-LARGEST = 64 * 2**20  # bytes of a file of JSON
-MOST_VALUES = 2**21  # of JSON: one takes a hundred bytes of memory, and two in the file
-DEEPEST = 100  # levels of JSON, or of new folders, in each other; results have ten
+LARGEST = 64 * 2**20  # bytes of a JSON file
+MOST_VALUES = 2**21  # of JSON: a value takes 100 bytes of memory, but only two of the file
+DEEPEST = 100  # levels of nested JSON, or of nested new folders; results have ten
 TOO_DEEP = f"it is nested too deeply, on more than {DEEPEST} levels"
-DIGITS = 308  # of a whole number in JSON: a float holds what has no more
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair; two that follow each other are a letter
-# Of folders that may not be read, or whose names a system cannot be told to write.
+DIGITS = 308  # of an integer in JSON: with more, it may overflow a float
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # of a surrogate pair; both halves together are one character
+# Errors of fsync to ignore: an unreadable folder, or a file system that cannot sync folders.
 UNSYNCED = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOTSUP)
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class Kind(NamedTuple):
-    """A kind of file in words, with the first bytes and a later mark by which it is recognized."""
+    """A kind of file: its description, and the first bytes and a later mark that identify it."""
 
     words: str
     begins: bytes = b""
@@ -52,13 +52,13 @@ class Kind(NamedTuple):
 
 
 def check_replaceable(path: Path, kind: Kind | None = None) -> None:
-    """Refuse a file that cannot be written, before the work; an existing file must be of the same kind."""
+    """Check before the work that a file can be written; an existing file must be of the same kind."""
     check_writable(path.parent)
     _check_kind(path, kind)
 
 
 def _check_kind(path: Path, kind: Kind | None) -> None:
-    """Refuse to replace a file of another kind, a link, a folder or a device; without a kind, whatever is there."""
+    """Raise an error if the path exists, unless it is a regular file of this kind (no link, folder or device)."""
     if os.path.lexists(path):
         if kind is not None and path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
@@ -70,9 +70,9 @@ def _check_kind(path: Path, kind: Kind | None) -> None:
 
 @contextmanager
 def writing(path: Path, kind: Kind | None, *, private: bool = False, synced: bool = True) -> Iterator[BinaryIO]:
-    """Open a file for bytes that appears, or replaces one of its kind, once the block has ended without an error."""
-    # Without a kind it appears where nothing is: of several writers, one gets the name. A `private` file is for its
-    # owner alone; a `synced` one is on the disk before it has its name.
+    """Open a binary file that appears, or replaces a file of the same kind, when the block ends without an error."""
+    # If `kind` is None, the path must be free: of several writers only one succeeds. Only the owner can read a
+    # `private` file. A `synced` file is on the disk before it gets its name.
     _check_kind(path, kind)
     make_folder(path.parent)
     with _written(path, private) as (file, part):
@@ -89,12 +89,12 @@ def writing(path: Path, kind: Kind | None, *, private: bool = False, synced: boo
 
 
 def _take_name(part: Path, path: Path) -> None:
-    """Give a file its name, which must be free."""
+    """Rename a file; raise an error if the new name is taken."""
     try:
         path.hardlink_to(part)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: take the name first, then fill it
+    except OSError:  # a file system without hard links: reserve the name, then replace it
         path.open("x").close()
         try:
             os.replace(part, path)
@@ -106,14 +106,14 @@ def _take_name(part: Path, path: Path) -> None:
 def write_atomically(
     path: Path, content: str | bytes | Iterable[bytes], kind: Kind | None, *, private: bool = False, synced: bool = True
 ) -> None:
-    """Write a file, whole or not at all, and its folders if need be: a reader sees the old one or the new one."""
+    """Write a file atomically (a reader sees the old or the new content), and make missing folders."""
     with writing(path, kind, private=private, synced=synced) as file:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, and sync their names to the disk."""
+    """Make a folder and its missing parents, and sync them to the disk."""
     check_levels(folder)
     new = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the entries of a folder, are on the disk."""
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -135,13 +135,13 @@ def sync(path: Path) -> None:
 
 
 def check_levels(folder: Path) -> None:
-    """Refuse a folder below more than 100 new ones."""
+    """Raise an error if more than 100 nested folders would have to be made."""
     if new := sum(not os.path.lexists(place) for place in (folder, *folder.parents)[DEEPEST:]):
         raise ValueError(f"at most {DEEPEST} folders may be new in each other, got {DEEPEST + new} for {folder}")
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that cannot be written or made, before the work; it is not made."""
+    """Check before the work that a folder is writable or can be made; do not make it."""
     check_levels(folder)
     if ".." in folder.parts:
         folder = Path(os.path.realpath(folder))
@@ -151,7 +151,7 @@ def check_writable(folder: Path) -> None:
             tempfile.TemporaryFile(dir=folder).close()
             find_leftovers(folder)
             return
-        with temporary_folder(STAGED, above) as trial:  # others may make the folder meanwhile
+        with temporary_folder(STAGED, above) as trial:  # not the folder itself: another process may make it meanwhile
             Path(trial, *folder.parts[len(above.parts) :]).mkdir(parents=True)
     except OSError as error:
         error.filename = str(folder)
@@ -159,7 +159,7 @@ def check_writable(folder: Path) -> None:
 
 
 def recorded(path: str | os.PathLike[str]) -> str:
-    """Return a path as a record shows it: relative to the current folder if below it, else the name alone.
+    """Return a path for a record: relative to the current folder if below it, else only the file name.
 
     >>> recorded("counts/2020.csv"), recorded("/home/somebody/counts.csv")
     ('counts/2020.csv', 'counts.csv')
@@ -169,7 +169,7 @@ def recorded(path: str | os.PathLike[str]) -> str:
 
 
 def read_bytes(path: Path, most: int | None = None) -> bytes:
-    """Read a file or a pipe of at most so many bytes (64 MiB); refuse a larger one, and a device."""
+    """Read a file or a pipe of at most `most` bytes (default: 64 MiB); raise an error for a device."""
     limit, status = LARGEST if most is None else most, path.stat()
     if stat.S_ISCHR(status.st_mode):  # it may never end
         raise ValueError(f"{path} must be a file or a pipe, got a device")
@@ -177,7 +177,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
     if size <= limit:
         with path.open("rb") as file:
             content = file.read(size + 1)
-            if len(content) > size:  # of a pipe no size is known
+            if len(content) > size:  # a pipe, whose size is unknown
                 content += file.read(limit - size)
         size = len(content)
     if size > limit:
@@ -186,7 +186,7 @@ def read_bytes(path: Path, most: int | None = None) -> bytes:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return the value of JSON in UTF-8 that fits into memory and has no name twice: readers differ there."""
+    """Parse JSON in UTF-8 of bounded size and depth. Repeated names are an error, since parsers disagree on them."""
     if (values := sum(content.count(mark) for mark in (b",", b"[", b"{"))) > MOST_VALUES:
         raise ValueError(f"it must have at most {MOST_VALUES:,} commas and brackets, got {values:,}")
     try:
@@ -225,7 +225,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
-    """Open a new file beside another, under a temporary name, and leave nothing of that name behind."""
+    """Open a new file beside `path` under a temporary name, and remove that name afterwards."""
     part = part_of(path)
     try:
         with os.fdopen(os.open(part, NEW, 0o600 if private else 0o666), "wb") as file:
@@ -233,5 +233,5 @@ def _written(path: Path, private: bool) -> Iterator[tuple[BinaryIO, Path]]:
     finally:
         try:
             part.unlink(missing_ok=True)
-        finally:  # once more, where an interrupt came before
+        finally:  # again, in case an interrupt stopped the first call
             part.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Small HTML tables of results for notebooks; all words are escaped."""
+"""Small HTML tables of results for notebooks; all text is escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LEFT = "text-align:left;vertical-align:top"
 def as_html(
     title: str, rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), verdict: str = "", notes: Iterable[str] = ()
 ) -> str:
-    """Return a title with a verdict in its color, a table, and notes below it, as HTML; all words are hostile text."""
-    # Without a head, rows are facts with their names, and those that are empty are left out.
+    """Return HTML: a title with the verdict in color, a table, and notes. All text is escaped, as it may be hostile."""
+    # Without `head`, each row is a name and a value, and rows with an empty value are left out.
     mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
     top = f"<thead>{_row(head, heads=len(head))}</thead>" if head else ""
     body = "".join(_row(row, heads=0 if head else 1) for row in rows if head or row[1])

@@ -1,4 +1,4 @@
-"""Checks that a file is UTF-8 text with commas between fields; a refusal names the command that converts it."""
+"""Check that a file is UTF-8 text with commas between fields; the error names a command that converts it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from audit.io.text import quoted
 
 __all__ = ["BYTES", "check_commas", "decoded", "encoding_fault", "made_by"]
 
-BYTES = "surrogateescape"  # how bytes that are no UTF-8 are read: as these letters
+BYTES = "surrogateescape"  # invalid UTF-8 is decoded to lone surrogates, which ODD finds
 ODD, WINDOWS = re.compile("[\udc80-\udcff]"), re.compile("[\udc80-\udc9f]")
-MARKS = ("\udcff\udcfe", "\udcfe\udcff")  # how UTF-16 begins, and workbooks and archives
+MARKS = ("\udcff\udcfe", "\udcfe\udcff")  # the first bytes of UTF-16; PACKED: of workbooks and archives
 PACKED = ("PK\3\4", "\x1f\udc8b")
-NUMBER = re.compile(r'""|nan?|[+-]?(inf|\d[\d.,]*(e[+-]?\d+)?)', re.IGNORECASE)  # `""` was in quotes
+NUMBER = re.compile(r'""|nan?|[+-]?(inf|\d[\d.,]*(e[+-]?\d+)?)', re.IGNORECASE)  # `""` stands for a quoted field
 SEPARATORS = {";": "semicolons", r"\t": "tabs", "|": "bars", " ": "spaces"}
 
 
 def made_by(command: str, path: Path) -> str:
-    """Return the command that makes another file of one.
+    """Return a shell command that converts a file into a new one.
 
     >>> made_by("tr , .", Path("my counts.csv"))
     "tr , . < 'my counts.csv' > 'my counts-new.csv'"
@@ -30,7 +30,7 @@ def made_by(command: str, path: Path) -> str:
 
 
 def decoded(path: Path, content: bytes) -> str:
-    """Return the text of a file, or of its beginning, if it is in UTF-8."""
+    """Decode UTF-8 content, which may be only the start of the file; raise an error if it is another encoding."""
     text = io.StringIO(content.decode("utf-8-sig", BYTES), newline=None).read()
     if ODD.search(text) or "\0" in text[:2]:
         raise ValueError(encoding_fault(path, text.split("\n")))
@@ -38,7 +38,7 @@ def decoded(path: Path, content: bytes) -> str:
 
 
 def encoding_fault(path: Path, lines: Iterable[str]) -> str:
-    """Return which line of a file is no UTF-8, which encoding it probably has, and how to convert it."""
+    """Return a message: the first line that is not UTF-8, its probable encoding, and how to convert it."""
     rule, known = f"{path} must be text in UTF-8", False
     for number, line in enumerate(lines, 1):
         if number == 1 and line.startswith(PACKED):
@@ -58,11 +58,11 @@ def encoding_fault(path: Path, lines: Iterable[str]) -> str:
 
 
 def check_commas(path: Path, line: str, second: str = "") -> None:
-    """Refuse a file whose first lines have fields with something else between; they may have decimal commas."""
+    """Raise an error if the first lines have another separator than commas, perhaps with decimal commas."""
     below = second.replace("\t", r"\t")
-    bare = re.sub('"[^"]*"', '""', line.replace("\t", r"\t"))  # names in quotes may have anything
+    bare = re.sub('"[^"]*"', '""', line.replace("\t", r"\t"))  # quoted names may contain any separator
     for mark, name in SEPARATORS.items():
-        if below and mark not in below:  # a name that has it
+        if below and mark not in below:  # not a separator, but part of a name
             continue
         parts = bare.split(mark)
         numbers = all(NUMBER.fullmatch(part.strip()) for part in parts)

@@ -1,4 +1,4 @@
-"""Settings of a project: the table ``[tool.plaudit]`` of its pyproject.toml, for the command and for pytest alike."""
+"""Settings of a project, in the table ``[tool.plaudit]`` of its pyproject.toml, for the command and for pytest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE, TABLE = "pyproject.toml", "[tool.plaudit]"
 
 
 def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any], Path | None]:
-    """Return the `SETTINGS` in the nearest ``pyproject.toml``, `above` too, and that file; None if it has none."""
+    """Return the settings in the nearest ``pyproject.toml`` (`above`: also of parents), and that file or None."""
     start = folder.absolute()
     path = next((one / FILE for one in (start, *(start.parents if above else ())) if (one / FILE).is_file()), None)
     if path is None:
@@ -21,13 +21,13 @@ def project_settings(folder: Path, *, above: bool = True) -> tuple[dict[str, Any
         text = path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path} must be readable: {error.strerror}") from None
-    if b"plaudit" not in text:  # nearly all projects: no time is lost
+    if b"plaudit" not in text:  # nearly all projects: do not import tomllib
         return {}, None
     import tomllib
 
     try:
         document = tomllib.loads(text.decode())
-    except ValueError as error:  # of TOML, or of UTF-8
+    except ValueError as error:  # invalid TOML or UTF-8
         raise ValueError(f"{path} must be TOML: {error}") from None
     tool = document.get("tool")
     if not isinstance(tool, dict) or "plaudit" not in tool:
@@ -58,4 +58,4 @@ SETTINGS: dict[str, tuple[Any, Callable[[Any], bool], str]] = {
     "seed": (int, lambda seed: seed >= 0, "a whole number, 0 or more"),
     "report": (str, bool, "the name of a file"),
 }
-"""What a project may set: runs, confidence and seed of audits, and the file of ``pytest --audit-report``."""
+"""Settings by name, of audits and of ``pytest --audit-report``, with types, a check, and its description."""

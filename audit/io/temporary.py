@@ -1,4 +1,4 @@
-"""Temporary files and folders, named after the process that makes them and at random: leftovers are found by name."""
+"""Temporary files and folders. Their names contain the process and random digits, so that leftovers can be found."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ __all__ = [
     "temporary_folder",
 ]
 
-SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # how names of temporary folders begin
+SPILLED, STAGED = "plaudit-spilled-", ".plaudit-staged-"  # prefixes of temporary folders
 OWNER = "(?P<machine>[0-9a-f]{8})-(?P<process>[0-9]{1,10})-(?P<began>[0-9]{1,20})-[0-9a-f]{16}"
 FILE, FOLDER = re.compile(rf"\.{OWNER}\.part"), re.compile(rf"(?:{SPILLED}|{re.escape(STAGED)}){OWNER}")
-SPARE = 6  # file descriptors: to remove a folder takes two, and one more for each folder below
+SPARE = 6  # file descriptors: removing a folder takes two, plus one for each nested level
 
-_found: dict[Path, list[str]] = {}  # what was found in folders, in words
+_found: dict[Path, list[str]] = {}  # messages about each folder searched
 
 
 def part_of(path: Path) -> Path:
-    """Return the name under which a file is written, beside its own."""
+    """Return the temporary path under which a file is written, in the same folder."""
     find_leftovers(path.parent)
     return path.with_name(f".{_owner()}.part")
 
 
 @contextmanager
 def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Make a private folder for the context, and remove it after it."""
+    """Make a private folder, and remove it at the end of the context."""
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     find_leftovers(parent)
     folder = parent / f"{prefix}{_owner()}"
-    spare: list[int] = []  # for the removal, where the block has used up all other file descriptors
+    spare: list[int] = []  # for the removal, if the block uses up all other file descriptors
     try:
         try:
             folder.mkdir(0o700)
@@ -58,12 +58,12 @@ def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
             while spare:
                 os.close(spare.pop())
             shutil.rmtree(folder, ignore_errors=True)
-    finally:  # once more, where an interrupt came between
+    finally:  # again, in case an interrupt stopped the first call
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_leftovers(folder: Path) -> None:
-    """Look, once a command, for what killed runs have left in a folder, and whether it leads through a link."""
+    """Search a folder, once per command, for files of killed runs, and check whether it leads through a link."""
     folder = Path(os.path.abspath(folder))
     if folder in _found or any(map(FOLDER.fullmatch, folder.parts)):
         return
@@ -78,23 +78,23 @@ def find_leftovers(folder: Path) -> None:
 
 
 def pop_leftovers() -> list[str]:
-    """Return in words what `find_leftovers` has found, and forget it."""
+    """Return the messages of `find_leftovers`, and clear them."""
     words = [one for words in _found.values() for one in words]
     _found.clear()
     return words
 
 
 def cleaned(folder: Path) -> Iterator[Path]:
-    """Remove what killed runs of this user have left in a folder and below; yield each path."""
+    """Remove files that killed runs of this user left in a folder and below; yield each path."""
     for path in left_below(folder):
-        with suppress(FileNotFoundError):  # somebody else has just removed it
+        with suppress(FileNotFoundError):  # another process has just removed it
             (shutil.rmtree if FOLDER.fullmatch(path.name) else Path.unlink)(path)
         yield path
 
 
 def left_below(folder: Path, *, here: bool = True) -> Iterator[Path]:
-    """Yield what killed runs have left in a folder and below, or what other machines have there, at work or not."""
-    for place, _, _ in os.walk(folder):  # which follows no links
+    """Yield files of killed runs in a folder and below; if not `here`, files of other machines, alive or not."""
+    for place, _, _ in os.walk(folder):  # does not follow links
         yield from _leftovers(Path(place), here=here)
 
 
@@ -104,7 +104,7 @@ def _owner() -> str:
 
 @cache
 def _machine() -> str:
-    """Return a name for the place that numbers the processes: containers of one machine number their own."""
+    """Return an id of the machine and its namespace of process ids, as each container numbers its own processes."""
     try:
         space = os.stat("/proc/self/ns/pid").st_ino
     except OSError:  # not Linux
@@ -113,14 +113,14 @@ def _machine() -> str:
 
 
 def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
-    """Return the user's own files named after an ended process of this machine, or else of another machine."""
+    """Return temporary files of the user whose process has ended; if not `here`, all those of other machines."""
     entries, found = list[os.DirEntry[str]](), []
-    with suppress(OSError):  # it is gone, or not to be read
+    with suppress(OSError):  # it is gone or unreadable
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     for entry in entries:
         is_folder = FOLDER.fullmatch(entry.name)
         if (owner := is_folder or FILE.fullmatch(entry.name)) and (owner["machine"] == _machine()) == here:
-            with suppress(OSError):  # somebody else has just removed it: the others stay to be found
+            with suppress(OSError):  # another process has just removed it: go on
                 status = entry.stat(follow_symlinks=False)
                 is_kind = stat.S_ISDIR if is_folder else stat.S_ISREG
                 alive = here and _began(int(owner["process"])) == owner["began"]
@@ -130,7 +130,7 @@ def _leftovers(folder: Path, *, here: bool = True) -> list[Path]:
 
 
 def _began(process: int) -> str:
-    """Return when a process began, in ticks since the start of the machine; empty if it ended. Numbers come again."""
+    """Return the start of a process in ticks since boot, since ids are reused; empty if the process has ended."""
     try:
         if not Path("/proc/self").exists():  # not Linux
             os.kill(process, 0)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["at_work", "console", "guarded", "has_room"]
 
-WIDTH = 150  # columns, where there is no terminal
-THREAD = 2**26  # bytes of addresses that a thread needs, and more
+WIDTH = 150  # columns, if the output is no terminal
+THREAD = 2**26  # bytes of address space: more than a thread needs
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Remove control characters from standard output and standard error, but for the colors of `console`."""
+    """Remove control characters from standard output and standard error, except the colors of `console`."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(_Guarded, before)
     try:
@@ -32,8 +32,8 @@ def guarded() -> Iterator[None]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return the terminal for tables and progress, or else lines of 150 columns; text has no markup."""
-    from rich.console import Console, ConsoleOptions, RenderableType  # as heavy as the command
+    """Return a console without markup for tables and progress; it has 150 columns if there is no terminal."""
+    from rich.console import Console, ConsoleOptions, RenderableType  # slow to import
     from rich.segment import Segment
 
     class Plain(Console):
@@ -50,14 +50,14 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def at_work(words: str) -> Iterator[None]:
-    """Show on a terminal what is being done."""
+    """Show a status line on a terminal during the context."""
     output = console(stderr=True)
     with output.status(words) if output.is_terminal and has_room() else nullcontext():
         yield
 
 
 def has_room() -> bool:
-    """Tell whether memory is left for a thread; without it `start` waits forever (CPython #140746)."""
+    """Return whether memory is left for a thread; without it `Thread.start` waits forever (CPython #140746)."""
     try:
         mmap.mmap(-1, THREAD).close()
     except OSError:
@@ -70,7 +70,7 @@ class _Guarded:
 
     def __init__(self, unguarded: TextIO) -> None:
         self.unguarded = unguarded
-        if isinstance(unguarded, io.TextIOWrapper):  # a name that the terminal cannot show must not cost the verdict
+        if isinstance(unguarded, io.TextIOWrapper):  # else an unencodable name would cost the verdict
             unguarded.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:

@@ -1,7 +1,7 @@
 """Parallel work in threads, in processes, or on a cluster of dask or ray.
 
-To a cluster work is sent once, then tasks one by one, by its own library: joblib's way to dask waits for ever where the
-scheduler has given up a task; its way to ray sends everything again with every task.
+A cluster gets the work once and then single tasks, through its own library. joblib is not used: its backend for dask
+waits forever if the scheduler gives up a task, and its backend for ray sends the work again with every task.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import pickle  # noqa: TID251  of this very program, for workers that run its code anyway
+import pickle  # noqa: TID251  only own data, for workers that run our code anyway
 import threading
 import uuid
 import warnings
@@ -29,7 +29,7 @@ from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["Address", "Backend", "Workers", "on_backend", "packed", "shielded"]
 
-BACKENDS = {"loky": "loky", "threads": "threading", "dask": "dask", "ray": "ray"}  # as joblib calls them
+BACKENDS = {"loky": "loky", "threads": "threading", "dask": "dask", "ray": "ray"}  # names of backends in joblib
 Backend = Annotated[
     str,
     typer.Option(
@@ -44,17 +44,17 @@ Address = Annotated[
         "Default: a cluster of this machine, with --jobs workers, for this command alone."
     ),
 ]
-SAFE = "PYTHONSAFEPATH"  # as `python -P`
+SAFE = "PYTHONSAFEPATH"  # the environment variable of `python -P`
 KILLED = "a worker process was killed twice over the same runs: fewer jobs need less memory"
 UNSENT = "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"
-Packed = tuple[str, bytes]  # a name of its own, and the work
-_here = threading.local()  # of a worker: what it has unpacked; threads share nothing that work may write into
+Packed = tuple[str, bytes]  # a unique id, and the pickled work
+_here = threading.local()  # unpacked work of a worker; one copy a thread, since work may have state
 
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Keep worker processes that are started meanwhile from importing what lies in the current folder."""
-    # They start as ``python -m``, which looks there first.
+    """Prevent worker processes started in the context from importing modules of the current folder."""
+    # They start as ``python -m``, which searches the current folder first.
     before = os.environ.get(SAFE)
     _set("1")
     try:
@@ -65,16 +65,16 @@ def shielded() -> Iterator[None]:
 
 @cache
 def _share_in_own_folder(process: int) -> None:
-    """Let joblib put large arrays into a temporary folder of this process, until it ends."""
-    # Its default, memory in /dev/shm, is under names that nobody looks for: if all processes are killed, it stays.
+    """Make joblib put large arrays into a temporary folder of this process, removed at its exit."""
+    # joblib's default is /dev/shm. If all processes are killed, those files stay, and `doctor --clean` would miss them.
     stack = ExitStack()
-    own = os.environ.get("JOBLIB_TEMP_FOLDER")  # a larger disk, say
+    own = os.environ.get("JOBLIB_TEMP_FOLDER")  # the user may have chosen a larger disk
     os.environ["JOBLIB_TEMP_FOLDER"] = str(stack.enter_context(temporary_folder(SPILLED, Path(own) if own else None)))
     atexit.register(lambda: stack.close() if os.getpid() == process else None)
 
 
 def _unshielded(work: Callable[[Any], Any], setting: str | None, number: int, task: Any) -> tuple[int, Any]:
-    """Do a task in a shielded worker process whose own children are not shielded."""
+    """Do a task in a shielded worker process, and leave its child processes unshielded."""
     _set(setting)
     return number, work(task)
 
@@ -89,8 +89,8 @@ def _set(setting: str | None) -> None:
 class Workers:
     """Workers for one function: this process, its threads or processes, or a cluster of dask or ray."""
 
-    # ``joblib.parallel_config`` chooses. All workers of a cluster take part, whatever `n_jobs` says. `number` tasks are
-    # worked on at the same time, on `shared` work in threads.
+    # ``joblib.parallel_config`` chooses the backend. A cluster uses all its workers, whatever `n_jobs` is. `number`
+    # tasks run at the same time; `shared` means that they are threads, which share the work.
 
     def __init__(self, work: Callable[[Any], Any], n_jobs: int, *, threads: bool = False) -> None:
         self.work, self.n_jobs, self.prefer = work, n_jobs, "threads" if threads else "processes"
@@ -103,12 +103,12 @@ class Workers:
             self.cluster = self._on_ray
         self.number = max(1, int(joblib.effective_n_jobs(-1 if self.cluster else n_jobs)))
         self._packed = packed(work) if self.cluster else None
-        self._sent: Any = None  # where the cluster has it
+        self._sent: Any = None  # reference to the work on the cluster
 
     def finished(self, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
-        """Yield the place of each task and what the work returned, as they are finished."""
-        # A worker process killed twice over the same work is a ChildProcessError; work that cannot be sent, a
-        # ValueError.
+        """Yield the index of each task and the result of the work, in the order in which they finish."""
+        # Raises ChildProcessError if a worker process is killed twice over the same work, and ValueError if the work
+        # cannot be pickled.
         if not self.cluster and (self.number == 1 or len(tasks) == 1):
             yield from ((number, self.work(task)) for number, task in enumerate(tasks))
             return
@@ -119,13 +119,13 @@ class Workers:
                     del missing[number]
                     deaths = 0
                     yield number, result
-            except BrokenProcessPool:  # what a killed worker process has lost is done again
+            except BrokenProcessPool:  # repeat the tasks that the killed worker process lost
                 deaths += 1
                 if deaths > 1:
                     raise ChildProcessError(KILLED) from None
 
     def _here(self, tasks: dict[int, Any]) -> Iterator[tuple[int, Any]]:
-        """Work in threads or processes."""
+        """Do the tasks in threads or processes of this machine."""
         if not self.shared:
             _share_in_own_folder(os.getpid())
         one = joblib.delayed(partial(_unshielded, self.work, os.environ.get(SAFE)))
@@ -144,15 +144,15 @@ class Workers:
         if self._sent is None:
             try:
                 (self._sent,) = client.scatter([self._packed], broadcast=True, hash=False)
-            except Exception as error:  # of many kinds
+            except Exception as error:  # dask raises many types
                 raise ConnectionError(f"the dask cluster stopped: {error}") from error
         futures = {client.submit(_done, self._sent, task, pure=False): number for number, task in tasks.items()}
         try:
             for future in as_completed(list(futures)):
                 yield futures[future], future.result()
-        except KilledWorker:  # the scheduler allows some deaths by itself
+        except KilledWorker:  # the scheduler itself retries after the first deaths
             raise ChildProcessError(KILLED) from None
-        except CancelledError:  # what was sent dies with the last worker that had it
+        except CancelledError:  # the sent work is lost with the last worker that held it
             self._sent = None
             raise BrokenProcessPool from None
         finally:
@@ -179,10 +179,10 @@ class Workers:
 
 
 def packed(work: Any) -> Packed:
-    """Return work, closures and lambdas too, as it is sent to a cluster and to new processes."""
+    """Pickle work, including closures and lambdas, for a cluster or a new process."""
     try:
         return uuid.uuid4().hex, pickle.dumps(joblib.wrap_non_picklable_objects(work, keep_wrapper=False))
-    except Exception as error:  # whatever what it holds raises
+    except Exception as error:  # any type: objects may have their own pickling
         raise ValueError(UNSENT) from error
 
 
@@ -198,9 +198,9 @@ def _done(work: Packed, task: Any) -> Any:
 
 @contextmanager
 def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Use a backend for all runs in the context; without a name the mechanism decides."""
-    # Without an `address`, a cluster of so many workers (-1: as many as cores) is started on this machine and stopped
-    # at the end.
+    """Use a backend for all runs in the context; without a name, the default for the mechanism."""
+    # If `address` is empty, a cluster with `jobs` workers (-1: one for each core) is started on this machine, and
+    # stopped at the end.
     if name and name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if address and name not in CLUSTERS:
@@ -211,7 +211,7 @@ def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
                 stack.enter_context(CLUSTERS[name](address, joblib.cpu_count() if jobs == -1 else jobs))
             except ModuleNotFoundError as error:
                 raise ValueError(f"--backend {name} needs the extra {name}: pip install 'plaudit[{name}]'") from error
-            except Exception as error:  # of many kinds: of sockets, of names of hosts, of versions that differ
+            except Exception as error:  # of sockets, host names or differing versions
                 at = f"address must be that of a {name} cluster with plaudit on every worker, got {address!r}"
                 where = at if address else f"{name} must start"
                 raise ValueError(f"{where}: {error}") from error
@@ -225,13 +225,13 @@ def _dask(address: str, workers: int) -> Iterator[None]:
     from distributed import Client
 
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told in one line, by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # we report an error in one line
     where: dict[str, Any] = {"address": address, "timeout": 10}
     if not address:
         where = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
         where["silence_logs"] = logging.CRITICAL
     with shielded(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # versions of libraries differ, which need not matter
+        warnings.simplefilter("ignore")  # about differing versions of libraries, mostly harmless
         client = Client(**where)
     with client:
         installed = client.run(lambda: find_spec("audit") is not None)
@@ -242,7 +242,7 @@ def _dask(address: str, workers: int) -> Iterator[None]:
 
 @contextmanager
 def _ray(address: str, workers: int) -> Iterator[None]:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # plaudit calls nobody
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     import ray
     from ray.util.joblib import register_ray
 

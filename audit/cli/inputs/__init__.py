@@ -1,4 +1,4 @@
-"""What a shell can name: mechanisms, files of counts, outputs and records, pairs of databases; nothing runs here."""
+"""Read arguments of the command line: mechanisms, files of counts, outputs and records, pairs of databases."""
 
 from __future__ import annotations
 

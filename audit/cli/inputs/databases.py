@@ -1,4 +1,4 @@
-"""Pairs of neighboring databases that a shell can name: counts with people added or moved, records with one changed."""
+"""Pairs of neighboring databases from options: counts with people added or moved, records with one changed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from audit.neighbors.counts import check_counts
 
 __all__ = ["BUNDLED", "Named", "Population", "bundled", "pairs_of", "population_of", "varied"]
 
-BUNDLED = "morocco"  # where no data are named
-WAYS = ("smallest", "largest", "empty")  # to choose a cell by its count
+BUNDLED = "morocco"  # the default of --data
+WAYS = ("smallest", "largest", "empty")  # of choosing a cell by its count
 
 
 class Named(NamedTuple):
-    """A pair, the words for it in the name of a result, and the options that select it alone."""
+    """A pair, the words for it in the name of a result, and the options that select only this pair."""
 
-    # `next_command` has options for pairs that may lose more, to be tried after a pass.
+    # `next_command` is the command to suggest after a pass: its options select pairs that may lose more.
 
     words: str
     pair: NeighborPair
@@ -40,12 +40,12 @@ Population = tuple[NDArray[Any], Any]  # counts of people, and the tree of their
 
 
 def bundled() -> set[str]:
-    """Return the names of the data that come with the systems: bundled, or drawn."""
+    """Return the names of the data that the systems provide: bundled, or simulated."""
     return {*plugin("systems").EXTRACTS, *plugin("systems").DRAWN}
 
 
 def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Population | None) -> list[Named]:
-    """Return the requested pairs, each once: of records if there is no population."""
+    """Return the requested pairs without repeats: pairs of records if `population` is None."""
     if population is None:
         rows = read_rows(options.data or BUNDLED, databases)
         selecting = ({"add_row": [row.text]} if row.number else {} for row in rows)
@@ -56,7 +56,7 @@ def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Pop
 
 
 def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
-    """Return the requested pairs of records, and then by turns pairs of similar rows."""
+    """Return the requested pairs of records, then pairs of similar rows, one for each requested row in turn."""
     rows = read_rows(options.data or BUNDLED, databases)
     turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
     pairs = chain((row.pair() for row in rows), filter(None, turns))
@@ -112,7 +112,7 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
 
 
 def population_of(options: TargetOptions, parameters: dict[str, Any]) -> Population:
-    """Return the requested counts, simulated with `parameters` if need be, and their tree."""
+    """Return the requested counts and their tree; `parameters` are for simulated counts."""
     data, systems = options.data or BUNDLED, plugin("systems")
     if options.areas is not None:
         tree, counts = _of_areas(Path(data), options.areas, options.count)

@@ -37,8 +37,8 @@ __all__ = [
     "with_options",
 ]
 
-PERSONS = "areas spec geo count public groups units config derive recode"  # what systems that read persons take
-SETTINGS = {  # what --set takes beside the parameters of a mechanism
+PERSONS = "areas spec geo count public groups units config derive recode"  # options of systems that read persons
+SETTINGS = {  # names that --set accepts besides the parameters of a mechanism
     name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
     for kind, names in ((str, "preset geo public groups units config recode"), (float, "rho"), (bool, "derive"))
     for name in names.split()
@@ -46,9 +46,9 @@ SETTINGS = {  # what --set takes beside the parameters of a mechanism
 
 
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Show typer the fields of each record of options as options, and pass the checked record to the command."""
-    # An option is `Annotated[type, "help"]`; before the help come its names, if it has others than its field, and a
-    # dict of other arguments of typer. A bool is a flag without its opposite.
+    """Make each field of a dataclass parameter an option of typer, and call the command with the dataclass."""
+    # An option is `Annotated[type, "help"]`. Its names, if they differ from the field's, and a dict of other arguments
+    # of typer come before the help. A bool is a flag without a --no- form.
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -75,7 +75,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _for_typer(name: str, hint: Any) -> Any:
     kind, *words = get_args(hint) or [hint]
-    if not words or not isinstance(words[-1], str):  # a typer.Argument, say
+    if not words or not isinstance(words[-1], str):  # for example a typer.Argument
         return hint
     settings = {key: value for part in words if isinstance(part, dict) for key, value in part.items()}
     names = [part for part in words[:-1] if isinstance(part, str)] or [f"--{name.replace('_', '-')}"]
@@ -83,14 +83,14 @@ def _for_typer(name: str, hint: Any) -> Any:
 
 
 def known_names(beginning: str) -> list[str]:
-    """Return the names of `plaudit list` that begin so."""
+    """Return the names of `plaudit list` that start with `beginning`."""
     from audit.installed import plugin
 
     return [name for name in plugin("systems").systems() if name.startswith(beginning)]
 
 
 def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a refusal: the known word that is nearly this one, or `otherwise`."""
+    """Return the end of an error message: the known words most similar to this one, or `otherwise`."""
     near = " or ".join(get_close_matches(word, [*known]))
     return f": did you mean {near}?" if near else otherwise
 
@@ -111,7 +111,7 @@ AsJson = Annotated[bool, "--json", "Print the results as JSON."]
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """Which mechanism runs, on which databases, and what it promises."""
+    """The data of the databases, the settings of the mechanism, and its promise."""
 
     data: Annotated[
         str | None,
@@ -151,16 +151,16 @@ class TargetOptions:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What `--set` gives of `SETTINGS`, by name."""
+        """The values that `--set` gives for names in `SETTINGS`."""
         return read_parameters([word for word in self.set or () if _name_in(word) in SETTINGS], SETTINGS, "")
 
     @property
     def parameters(self) -> list[str]:
-        """The other words of `--set`: parameters of a mechanism."""
+        """The other values of `--set`: parameters of a mechanism, as NAME=VALUE."""
         return [word for word in self.set or () if _name_in(word) not in SETTINGS]
 
     def given(self, names: str) -> dict[str, Any]:
-        """Options, also those that `--set` takes, as far as they are given."""
+        """Return the values of those of the named options that were given, directly or with `--set`."""
         values = {name: self.settings.get(name, getattr(self, name, None)) for name in names.split()}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -189,7 +189,7 @@ class DatabaseOptions:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Where the runs are made."""
+    """Where and how parallel the runs are."""
 
     backend: Annotated[
         str,
@@ -200,7 +200,7 @@ class WorkerOptions:
     jobs: Annotated[int, "Blocks of runs to work on at the same time; -1 for all cores."] = -1
 
     def started(self) -> AbstractContextManager[None]:
-        """Run the blocks there for the time of the context."""
+        """Return a context in which blocks of runs use this backend."""
         if self.jobs < 1 and self.jobs != -1:
             raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {self.jobs}")
         name, _, address = self.backend.partition("=")
@@ -208,7 +208,7 @@ class WorkerOptions:
 
 
 def refuse(context: typer.Context, options: str, why: str) -> None:
-    """Refuse options that would silently do nothing."""
+    """Raise an error if any of these options was given: it would have no effect."""
     given = {_name_in(word) for word in context.params.get("set") or ()} & SETTINGS.keys()
     for option in options.split():
         source = context.get_parameter_source(option)
@@ -217,7 +217,7 @@ def refuse(context: typer.Context, options: str, why: str) -> None:
 
 
 def option_of(name: str) -> str:
-    """Return how an option is given: by itself, or with `--set`."""
+    """Return how a user writes an option: `--name`, or `--set name`."""
     return f"--set {name}" if name in SETTINGS else f"--{name.replace('_', '-')}"
 
 

@@ -1,4 +1,4 @@
-"""Parameters that `--set NAME=VALUE` gives: read as their annotations say, or the types of their defaults."""
+"""Parse parameters of `--set NAME=VALUE` by their annotations, or else by the types of their defaults."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import typer
 
 __all__ = ["described", "read_parameters", "whole_size", "writable"]
 
-DIGITS = 18  # of the largest number that is read: how many runs are too many is decided elsewhere
+DIGITS = 18  # of the largest number that is parsed; other code limits the number of runs
 
-Reader = tuple[str, Callable[[str], Any]]  # what a value must be, in words, and how it is read
+Reader = tuple[str, Callable[[str], Any]]  # description of valid values, for messages, and the parser
 
 
 def whole_size(text: str) -> int:
-    """Read a number of runs as people write it: 200000, 200_000, 1e6."""
+    """Parse a number of runs: 200000, 200_000 or 1e6."""
     try:
         number = Decimal(text)
         if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
@@ -40,7 +40,7 @@ SEQUENCES = (tuple, list, Sequence)
 
 
 def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    """Return the parameters that have a default and can be written in a shell."""
+    """Return the parameters that have a default and a type that can be parsed from text."""
     return {
         name: one
         for name, one in parameters.items()
@@ -49,7 +49,7 @@ def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
 
 
 def read_parameters(words: Sequence[str], parameters: Mapping[str, Parameter], of: str) -> dict[str, Any]:
-    """Return the values of known parameters, each given once as NAME=VALUE."""
+    """Parse words NAME=VALUE, each of a known parameter and given only once."""
     values: dict[str, Any] = {}
     for word in words:
         name, _, text = word.partition("=")
@@ -68,7 +68,7 @@ def read_parameters(words: Sequence[str], parameters: Mapping[str, Parameter], o
 
 
 def described(parameters: Mapping[str, Parameter]) -> str:
-    """Return parameters with their defaults, in a line."""
+    """Return parameters with their defaults in one line, for messages."""
     return ", ".join(f"{name}={_written(one.default)}" for name, one in parameters.items())
 
 

@@ -1,4 +1,4 @@
-"""Files of records, and pairs: a row added or put in the place of one, and rows like it that may lose more."""
+"""Files of records, and pairs that add or replace a row; also pairs of similar rows that may lose more."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from audit.neighbors.counts import is_missing, place_of, where
 
 __all__ = ["Row", "column_of", "read_records", "read_rows", "record_of"]
 
-COUNT = re.compile(r"\d{1,15}", re.ASCII)  # as `plaudit release` reads it
-CODE = re.compile(r"[+-]?0\d")  # a leading zero: not a number, but a code such as a postal one
+COUNT = re.compile(r"\d{1,15}", re.ASCII)  # the format of counts in `plaudit release`
+CODE = re.compile(r"[+-]?0\d")  # a leading zero: a code, such as a postal code, not a number
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-CODES, LARGEST_CODE, REPEATS = 12, 20, 3  # of a column that seems to hold codes: how many at most, and rows of each
-MOST = 12  # rows without a value, or with an unknown one, that a search tries
+CODES, LARGEST_CODE, REPEATS = 12, 20, 3  # a column seems to hold codes: most codes, largest, rows per code
+MOST = 12  # rows with a missing or unknown value that a search tries
 
 
 def read_records(path: Path, count: str | None = None) -> Any:
-    """Return the records of a file as a frame of pandas if that is installed, else as a list of dicts."""
-    # CSV begins with a line of names. A column has numbers if all its fields are numbers or missing and none has a
-    # leading zero, as codes have; else words. The column `count` holds counts.
+    """Return the records of a file as a pandas DataFrame if pandas is installed, else as a list of dicts."""
+    # CSV must start with a line of names. A column is numeric if all its fields are numbers or missing, and none has a
+    # leading zero, as codes have; otherwise it is text. The column `count` must hold counts.
     if path.suffix == ".parquet":
         return _read_parquet(path)
     table = Table.read(path)
@@ -50,7 +50,7 @@ def read_records(path: Path, count: str | None = None) -> Any:
 
 
 def record_of(records: Any, text: str) -> dict[str, Any]:
-    """Return a record that is written as a JSON object, or as values in the order of the columns."""
+    """Parse a record: a JSON object, or values in the order of the columns."""
     if text.lstrip().startswith("{"):
         try:
             return dict(json.loads(text, parse_constant=_refuse))
@@ -67,7 +67,7 @@ def record_of(records: Any, text: str) -> dict[str, Any]:
 
 
 def column_of(records: Any, name: str) -> list[Any]:
-    """Return the values of a column, a row each."""
+    """Return the values of a column."""
     return [row[name] for row in records] if isinstance(records, list) else list(records[name].tolist())
 
 
@@ -112,12 +112,12 @@ def _read_parquet(path: Path) -> Any:
         if (size := sum(source.aggregate(lengths).fetchall()[0]) if texts else 0) > LARGEST_INPUT:
             raise ValueError(f"it must hold at most {LARGEST_INPUT} bytes, got {size} once unpacked")
         pandas, arrow = _library("pandas"), _library("pyarrow.parquet")
-        if pandas is not None and arrow is not None:  # which keeps categories, decimals, dates and an index
+        if pandas is not None and arrow is not None:  # pyarrow keeps categories, decimals, dates and an index
             with arrow.ParquetFile(path) as file:
                 return file.read().to_pandas()
         rows = [dict(zip(source.columns, row, strict=True)) for row in source.fetchall()]
         return rows if pandas is None else pandas.DataFrame(rows)
-    except Exception as error:  # theirs, of every kind
+    except Exception as error:  # the libraries may raise any type
         raise ValueError(f"{path} must be a Parquet file of records: {error}") from None
 
 
@@ -130,7 +130,7 @@ def _library(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Row:
-    """A record, as text and read, to be added to those of a file at a place, or to replace the one there."""
+    """A record, its text, and the place in a file where it is added or replaces another."""
 
     path: Path
     records: Any
@@ -138,7 +138,7 @@ class Row:
     record: dict[str, Any]
     place: int
     replaces: bool
-    number: str = ""  # among several
+    number: str = ""  # if several rows were given
 
     @property
     def name(self) -> str:
@@ -147,7 +147,7 @@ class Row:
         return f"replaced row {self.place}" if self.replaces else f"added row{self.number}{there}"
 
     def pair(self, words: str = "") -> NeighborPair:
-        """Return the pair, with words added to its label; what is missing is empty text where the file has words."""
+        """Return the pair, with words added to its label. A missing value becomes '' in a text column of CSV."""
         names = self.records[0] if isinstance(self.records, list) else self.records
         gaps = [name for name in names if self.path.suffix == ".csv" and self.record.get(name, "") is None]
         record = self.record | {name: "" for name in gaps if type(column_of(self.records, name)[0]) is str}
@@ -159,7 +159,7 @@ class Row:
         return NeighborPair.add_row(self.records, record, at=self.place, label=label)
 
     def alike(self) -> Iterator[NeighborPair]:
-        """Yield pairs of the row elsewhere, beside one record fewer, and of rows with other values."""
+        """Yield pairs with the row at other places, with one record fewer, and with other values in the row."""
         rows, (larger, others) = len(self.records), self._changes()
         places = [0] if self.replaces else [0, place_of("random", rows), rows]
         elsewhere = [(replace(self, place=place), "") for place in dict.fromkeys(places) if place != self.place]
@@ -177,19 +177,17 @@ class Row:
             *values,
             *elsewhere[1:],
         ):
-            with suppress(
-                ValueError
-            ):  # a row that has gone, or is the very same, or a value that the columns cannot hold
+            with suppress(ValueError):  # the row is gone or unchanged, or a value does not fit its column
                 yield row.pair(words)
 
     def _changes(self) -> tuple[list[tuple[str, dict[str, Any]]], Iterable[tuple[str, dict[str, Any]]]]:
-        """Return new values, and words for them: larger numbers, which may not be clipped, and others."""
-        # Others are missing values and values that the data lack. A column that seems to hold codes has no larger
-        # numbers.
+        """Return changed values with descriptions: first larger numbers, which code may forget to clip, then others."""
+        # The others are missing values, and values that do not occur in the data. A column that seems to hold codes
+        # gets no larger numbers.
         larger: dict[str, Any] = {}
         missing: dict[str, dict[str, Any]] = {}
         unknown: dict[str, dict[str, Any]] = {}
-        for name, value in sorted(self.record.items(), key=lambda item: type(item[1]) is str):  # numbers first
+        for name, value in sorted(self.record.items(), key=lambda item: type(item[1]) is str):  # numeric columns first
             known, number = set(column_of(self.records, name)), type(value) in (int, float)
             sizes = {abs(one) for one in known if number and type(one) in (int, float) and abs(one) < math.inf}
             if value != "" and not is_missing(value):
@@ -216,7 +214,7 @@ class Row:
 
 
 def _are_codes(sizes: set[Any], rows: int) -> bool:
-    """Tell whether the numbers of a column seem to be codes: few whole ones, each repeated."""
+    """Return whether the numbers of a column seem to be codes: few small integers, each repeated."""
     return 1 < len(sizes) <= CODES and rows >= REPEATS * len(sizes) and sizes <= set(range(LARGEST_CODE + 1))
 
 

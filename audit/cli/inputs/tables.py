@@ -1,4 +1,4 @@
-"""Files of numbers, words and records: comma-separated text, or .npy; what could be read in two ways is refused."""
+"""Read files of numbers, text and records (CSV or .npy); input that can be read in two ways is an error."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ __all__ = [
 ]
 
 LARGEST_INPUT = 2**31  # bytes of a file
-MOST_VALUES = 2**26  # of a file: each takes up to a hundred bytes while it is read
+MOST_VALUES = 2**26  # of a file; reading needs up to 100 bytes of memory for each
 MISSING = {"", "na", "nan", "none"}
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-UNCLEAR = re.compile(r"[+-]?\.?\d")  # how numbers begin, and so what is mistyped for one
-# A number with a comma inside, of decimals or thousands; and one whose points may be either.
+UNCLEAR = re.compile(r"[+-]?\.?\d")  # the start of a number, so perhaps a mistyped number
+# A number with a comma, decimal or of thousands; POINTS: a number whose points may be decimal or of thousands.
 COMMA = re.compile(r"[+-]?\d{1,3}([., ]?\d{3})*,(\d{3}\.)?\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-DECIMALS = re.compile(r"(?<![^,\n])[+-]?\d+,0\d+(?![^,\n])")  # no whole number begins so
-FORMS = (r"\g<0>", r"\3-\2-\1", r"\3-\1-\2")  # of dates: as they are, with the day first, with the month first
+DECIMALS = re.compile(r"(?<![^,\n])[+-]?\d+,0\d+(?![^,\n])")  # a decimal comma: no integer starts with 0
+FORMS = (r"\g<0>", r"\3-\2-\1", r"\3-\1-\2")  # of dates: unchanged, day first, month first
 POINTS = re.compile(r"\d{1,3}(\.\d{3})+", re.ASCII)
 BLANK = re.compile(r"^[^\S\n]*\n|^[^\S\n]+\Z", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Comma-separated text: its line of names, if it has one, and its columns."""
+    """Comma-separated text with columns, and optionally a line of names."""
 
     path: Path
     text: str
@@ -63,7 +63,7 @@ class Table:
 
     @classmethod
     def read(cls, path: Path) -> Table:
-        """Read a file, once: it may be a pipe."""
+        """Read a file. It is opened only once, since it may be a pipe."""
         content = read_bytes(path, LARGEST_INPUT)
         if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
             raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
@@ -73,7 +73,7 @@ class Table:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns; empty if the first line is no line of names."""
+        """The names of the columns; empty if the first line holds values."""
         fields = [field.strip() for field in next(self._rows(self.text.partition("\n")[0]), [])]
         values = [_is_number(field) or is_missing(field) for field in fields]
         if fields[:1] == [""] and values[1:] and not any(values[1:]):
@@ -93,7 +93,7 @@ class Table:
 
     @cached_property
     def columns(self) -> list[list[str]]:
-        """The columns below the names, as they are written."""
+        """The columns below the names, as text."""
         rows = list(self._rows(self.body))
         width = len(self.names) or len(rows[0])
         for number, row in enumerate(rows, start=1 + bool(self.names)):
@@ -105,13 +105,13 @@ class Table:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64] | None:
-        """The columns as numbers, shape (lines, columns), NaN where one is missing; None if any column holds words."""
+        """The columns as numbers, shape (lines, columns), NaN if missing; None if any column holds text."""
         try:
             table = np.loadtxt(io.StringIO(self.body), delimiter=",", ndmin=2, comments=None)
             exact = not np.any(np.isfinite(table) & (np.abs(table) >= LARGEST))
             if exact and len(self.names) in (0, table.shape[1]):
                 return table
-        except ValueError:  # it holds more than numbers, or in quotes
+        except ValueError:  # it holds text, or numbers in quotes
             pass
         places = range(len(self.columns))
         if not all([self.has_numbers(place) for place in places]):
@@ -119,7 +119,7 @@ class Table:
         return np.column_stack([self.as_numbers(place) for place in places])
 
     def has_numbers(self, place: int) -> bool:
-        """Tell whether a column holds numbers; refuse numbers with commas inside, which would become words."""
+        """Return whether a column holds numbers; raise an error for numbers with commas, which would become text."""
         column = self.columns[place]
         if not is_numeric(column) and is_numeric(["0" if COMMA.fullmatch(field) else field for field in column]):
             way_out = "write a point for a decimal comma, nothing between thousands, and a letter into words"
@@ -127,7 +127,7 @@ class Table:
         return is_numeric(column)
 
     def as_numbers(self, place: int) -> NDArray[np.float64]:
-        """Return a column of numbers, or refuse what a float cannot hold."""
+        """Return a column of numbers; raise an error for integers that a float cannot represent."""
 
         def exact(field: str) -> bool:
             return not WHOLE.fullmatch(field) or abs(float(field)) < LARGEST
@@ -136,7 +136,7 @@ class Table:
         return np.array([np.nan if is_missing(field) else float(field) for field in self.columns[place]])
 
     def check(self, right: Callable[[str], Any], rule: str, way_out: str = "", place: int | None = None) -> None:
-        """Refuse the first value of a column, or of all, that is not right, with its column and line."""
+        """Raise an error that locates the first value of a column, or of all columns, for which `right` is false."""
         for number in range(len(self.columns)) if place is None else [place]:
             for line, field in enumerate(self.columns[number], 1 + bool(self.names)):
                 if not right(field):
@@ -144,7 +144,7 @@ class Table:
                     raise ValueError(f"{self.path} {rule}, {got}{way_out and f': {way_out}'}")
 
     def title(self, place: int) -> str:
-        """Return the name of a column in messages."""
+        """Return the name of a column for messages."""
         return f"column {quoted(self.names[place])}" if self.names else f"field {place + 1}"
 
     def _rows(self, text: str) -> Any:
@@ -155,13 +155,13 @@ class Table:
 
 
 def is_numeric(*columns: Sequence[str]) -> bool:
-    """Tell whether columns hold numbers, apart from missing values."""
+    """Return whether columns hold numbers, apart from missing values."""
     fields = {field for column in columns for field in column}
     return all(_is_number(field) or is_missing(field) for field in fields) and any(map(_is_number, fields))
 
 
 def read_counts(path: Path) -> NDArray[Any]:
-    """Read counts, shape (cells,): .npy of any shape, or text with one count a line, or all in one."""
+    """Read counts, shape (cells,), from .npy of any shape, or from text with one count a line or a single line."""
     if path.suffix == ".npy":
         return _read_npy(path).reshape(-1)
     table = Table.read(path)
@@ -174,12 +174,12 @@ def read_counts(path: Path) -> NDArray[Any]:
 
 
 def read_errors(path: Path) -> NDArray[Any]:
-    """Read errors, shape (areas,): .npy of any shape, or text with one a line."""
+    """Read errors, shape (areas,), from .npy of any shape, or from text with one error a line."""
     return (_read_npy(path) if path.suffix == ".npy" else _column(Table.read(path), "error")).reshape(-1)
 
 
 def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
-    """Return the numbers of a file with one column, shape (lines, 1), or refuse it with a way out."""
+    """Return the numbers of a file with one column, shape (lines, 1); the error for other files says what to do."""
     if table.numbers is None:
         table.check(_is_number, f"must hold numbers, one {what} a line", f"{ways} ({HEADER})" if ways else HEADER)
     elif table.numbers.shape[1] == 1:
@@ -190,14 +190,14 @@ def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
 
 
 def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
-    """Read outputs on two databases, one run a line: numbers, words, or records of both; and names of columns."""
-    # What a column holds is settled once, over both files: words are words on either.
+    """Read outputs on two databases, one run a line: numbers, text, or records of both; and names of columns."""
+    # The type of a column is inferred from both files together, so that it is the same in both.
     files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
     tables = [file for file in files if isinstance(file, Table)]
     where = " and ".join(str(table.path) for table in tables)
     words = [table for table in tables if table.numbers is None]
     names = [table.names for table in tables]
-    if words and (not all(names) or len(set(names)) > 1):  # else the first run could be lost, or a name be a run
+    if words and (not all(names) or len(set(names)) > 1):  # else a run could be read as names, or names as a run
         words[0].check(_is_number, f"must hold numbers, or {where} begin with the same line of names", HEADER)
     if len(set(map(bool, names))) > 1 or len(set(names)) > len(set(map(frozenset, names))):
         got = " and ".join(", ".join(one) or "none" for one in names)
@@ -221,7 +221,7 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
 
 
 def _tell_reading(table: Table) -> None:
-    """Print on stderr what may be a mistake: commas read as separators, and words among numbers."""
+    """Print on stderr possible mistakes: commas read as separators, and a column of mostly numbers read as text."""
     if len(table.columns) > 1 and not table.names:
         print(f"{printable(str(table.path))} read as {len(table.columns)} columns, divided by commas", file=sys.stderr)
     for place, column in enumerate(table.columns if table.numbers is None else ()):
@@ -239,7 +239,7 @@ def _key(form: str, field: str) -> str:
 
 
 def _check_order(table: Table) -> None:
-    """Refuse a file that is sorted, or has a column that numbers the runs, or decimals in a column of their own."""
+    """Raise an error if a column is sorted or numbers the runs, or if decimal commas split numbers into columns."""
     from audit.sampling.independence import order_of
 
     if not table.names and (decimals := DECIMALS.search(table.text)):
@@ -276,12 +276,12 @@ def _is_count(field: str) -> bool:
 
 
 def is_missing(field: str) -> bool:
-    """Tell whether a field says that there is no value."""
+    """Return whether a field means a missing value."""
     return field.lower() in MISSING
 
 
 def check_size(path: Path) -> None:
-    """Refuse a file that is too large to be read whole."""
+    """Raise an error if a file is too large to be read into memory."""
     if (size := path.stat().st_size) > LARGEST_INPUT:
         raise ValueError(f"{path} must be at most {LARGEST_INPUT} bytes, got {size}")
 
@@ -290,9 +290,9 @@ def _read_npy(path: Path) -> NDArray[Any]:
     check_size(path)
     with path.open("rb") as file:
         try:
-            array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))  # not np.load, which opens archives
-            if not array.dtype.itemsize:  # of which a hundred bytes hold as many as they say
+            array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))  # np.load also opens archives
+            if not array.dtype.itemsize:  # a small file could declare any number of empty elements
                 raise ValueError(f"it has dtype {array.dtype}")
             return array
-        except Exception as error:  # a damaged header raises whatever its parser does
+        except Exception as error:  # the parser of a damaged header may raise any type
             raise ValueError(f"{path} must hold an array of numbers or words: {error}") from error

@@ -1,4 +1,4 @@
-"""The mechanisms to run, the user's own or registered systems, each on its pairs of neighboring databases."""
+"""Select the mechanisms to run (the user's own, or registered systems), with pairs of neighboring databases."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ WITH_OPTION = {*SETTINGS, *(field.name for field in fields(TargetOptions))}  # p
 
 
 class Target(NamedTuple):
-    """A mechanism with its name, its pairs, and its system if that has pairs of its own."""
+    """A mechanism, its name and pairs, and its registered system if the system defines the pairs."""
 
     name: str
     mechanism: Any
     pairs: list[Named]
     system: Any = None
-    parameters: tuple[str, ...] = ()  # that are set, as they are written
+    parameters: tuple[str, ...] = ()  # of --set, as the user wrote them
 
     def named(self, *words: str) -> str:
         """Return the name of a result, with words for the pair."""
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """Runs of an audit by default."""
+        """The default number of runs of an audit."""
         return int(self.system.runs) if self.system else RUNS
 
 
@@ -72,7 +72,7 @@ def select_targets(
     databases: DatabaseOptions,
     workers: WorkerOptions | None = None,
 ) -> list[Target]:
-    """Return the named mechanisms, built as the options say, and start the workers; refuse options of other targets."""
+    """Build the named mechanisms from the options and start the workers; options of other targets are an error."""
     _check_names(context, names, options, databases)
     preset = options.settings.get("preset", "")
     systems = {name: _system(name, preset) for name in names if ":" not in name}
@@ -100,7 +100,7 @@ def select_targets(
         if system is not None and not system.of_counts:
             target = _on_its_own_pair(system, options, own)
         else:
-            if not pairs:  # of all that take counts or records
+            if not pairs:  # all mechanisms of counts or records share them
                 records = databases.add_row or databases.replace_row
                 drawn = {key: value for key, value in values.items() if key in of_data}
                 population = None if records else population_of(options, drawn)
@@ -109,13 +109,13 @@ def select_targets(
             mechanism = own_mechanism(name) if system is None else _mechanism(system, options, own | tree)
             target = Target(name, mechanism, pairs)
         targets.append(target._replace(parameters=tuple(options.parameters)))
-    if workers is not None:  # they find what was imported
+    if workers is not None:  # after the imports, so that workers can import the same modules
         context.with_resource(workers.started())
     return targets
 
 
 def promise_of(target: Target, claim: str, notes: list[str] | None = None) -> Claim:
-    """Return what a mechanism promises on its pairs, or what `claim` says; a conversion is added to `notes`."""
+    """Return the promise of a mechanism, or of `claim`, under the relation of its pairs; note a conversion."""
     relation = target.pairs[0].pair.relation
     with blaming(target.name):
         promised = parse_claim(claim, relation) if claim else getattr(target.mechanism, "claim", None)
@@ -155,7 +155,7 @@ def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[st
 
 
 def _system(name: str, preset: str) -> Any:
-    """Return a registered system with a preset, or refuse the name with a suggestion."""
+    """Return a registered system with a preset; the error for an unknown name suggests similar names."""
     known = plugin("systems").systems()
     if name not in known:
         raise ValueError(f"no system is called {name!r}{suggestion(name, known, ': see `plaudit list`')}")
@@ -163,7 +163,7 @@ def _system(name: str, preset: str) -> Any:
 
 
 def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]) -> Target:
-    """Return a system with these parameters on the named pair, or on its first pair of the relation."""
+    """Return a system with these parameters, on the named pair or on its first pair under the relation."""
     names = [options.pair] if options.pair else system.pairs
     pairs = ((name, system.pair(name)) for name in names)
     of_relation = (one for one in pairs if one[1].relation == (options.relation or one[1].relation))
@@ -176,7 +176,7 @@ def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]
     mechanism = _mechanism(system, options, values | relation)
     words = " ".join(filter(None, (options.settings.get("preset", ""), options.stage, options.pair)))
     command: tuple[str, dict[str, Any]] | None = ("search", {})
-    if not (pair.adjacency == "verified" and pair.unit == "person"):  # the next pair of those it has
+    if not (pair.adjacency == "verified" and pair.unit == "person"):  # suggest the next pair of the system
         later = [*system.pairs][[*system.pairs].index(chosen) + 1 :]
         command = ("audit", {"pair": later[0], "relation": None}) if later else None
     return Target(system.name, mechanism, [Named(words, pair, {}, command)], system)
@@ -188,7 +188,7 @@ def _check_budgets(system: Any, budgets: dict[str, float]) -> None:
         takes = " or ".join(options) or "no budget"
         how = f": {system.no_budget}" if system.no_budget else ""
         raise ValueError(f"{system.name} takes {takes}, got {option_of(min(unknown))}{how}")
-    if system.below <= budgets.get("epsilon", 0.0) < math.inf:  # what is no budget at all it refuses itself
+    if system.below <= budgets.get("epsilon", 0.0) < math.inf:  # the system itself checks that a budget is positive
         raise ValueError(f"{system.name} needs an epsilon below {system.below:g}, got {budgets['epsilon']:g}")
 
 
@@ -197,11 +197,11 @@ def _mechanism(system: Any, options: TargetOptions, settings: dict[str, Any]) ->
 
 
 def own_mechanism(name: str) -> Any:
-    """Import a mechanism of the user's own."""
+    """Import a mechanism that the user wrote."""
     module, _, path = name.partition(":")
     if "" in (*module.split("."), *path.split(".")):
         raise ValueError(f"a mechanism of your own is written module:object, got {name!r}")
-    if "" not in sys.path:  # a module beside the user is found, and what it imports later; but no library is there
+    if "" not in sys.path:  # find modules of the current folder, after libraries
         sys.path.append("")
     try:
         with in_this_process():
@@ -225,7 +225,7 @@ def own_mechanism(name: str) -> Any:
 
 
 def source_of(name: str) -> dict[str, Any]:
-    """Return the file that a mechanism was imported from, for a record; nothing for a registered system."""
+    """Return the file of an imported mechanism and its hash; an empty dict for a registered system."""
     file = getattr(sys.modules.get(name.partition(":")[0]), "__file__", None) if ":" in name else None
     if file is None:
         return {}
@@ -233,7 +233,7 @@ def source_of(name: str) -> dict[str, Any]:
 
 
 def _check_not_hidden(module: str) -> None:
-    """Refuse a module with the name of a library: the library was imported instead."""
+    """Raise an error if a library of the same name was imported instead of the user's module."""
     top = module.partition(".")[0]
     beside = PathFinder.find_spec(top, [str(Path.cwd())])
     origin = beside.origin if beside is not None else None
@@ -244,7 +244,7 @@ def _check_not_hidden(module: str) -> None:
 
 
 def _described(error: BaseException) -> str:
-    """Return an error of the user's code in one line."""
+    """Describe an error of the user's code in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {words_of(error)} ({Path(place.filename).name}, line {place.lineno})"
 
@@ -254,7 +254,7 @@ def blaming(name: str) -> Iterator[None]:
     """Turn any exception of a mechanism into one line with its name."""
     try:
         yield
-    except (ValueError, TypeError, ConnectionError) as error:  # bad input, of the user or the mechanism; a cluster lost
+    except (ValueError, TypeError, ConnectionError) as error:  # bad input, or a lost cluster
         raise ValueError(f"{name}: {words_of(error)}") from error
     except KeyboardInterrupt:
         raise
