@@ -1,4 +1,4 @@
-"""What one pair of runs with the same answers shows, and what it cannot, as chance may have made it."""
+"""Compare a pair of runs with the same answers; differences that chance may have caused are no violations."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from audit.sampling.streams import stream
 
 __all__ = ["FRESH", "OTHER", "REPEATS", "SAME", "Comparison", "Question", "compare", "published", "same_queries"]
 
-REPEATS = 20  # runs on each database that tell chance from data
-SAME, OTHER, FRESH = range(3)  # streams: of a pair of runs; of those that tell chance from data; of new answers
+REPEATS = 20  # runs on each database that show which differences are due to chance
+SAME, OTHER, FRESH = range(3)  # random streams: of pairs of runs; of repetitions; of runs with new answers
 
-PARTING = {"number", "order", "shape", "exception"}  # kinds after which runs have no more calls in common
+PARTING = {"number", "order", "shape", "exception"}  # kinds of violation after which calls no longer match
 
 ELSEWHERE = "random numbers are drawn outside of the primitives"
 BY_ITSELF = "noise is drawn by itself: what it is added to is not seen"
@@ -35,12 +35,12 @@ ENDED = "both runs raise the same exception"
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is run, on what, and what is promised."""
+    """A mechanism, its databases and its promise."""
 
     mechanism: Mechanism
     pair: NeighborPair
     promise: Claim | None  # for the pair
-    steps: float  # of those that sensitivities are declared for, between the databases
+    steps: float  # distance of the databases under the relation of the declared sensitivities
     root: np.random.SeedSequence
 
     def run(self, data: Any, *place: int, answers: Sequence[Call] | None = None) -> Trace:
@@ -50,17 +50,17 @@ class Question:
 
 @dataclass(eq=False)
 class Comparison:
-    """What pairs of runs show."""
+    """The result of comparing pairs of runs."""
 
-    queries: list[Query]  # those that both runs have
-    violations: list[Violation]  # what is proved
-    notes: list[str]  # what is not
-    evaluated: bool  # all that differs is proof, and there was noise to look at
-    known: bool  # the queries are all that answers come from
-    comparable: bool  # the two runs draw alike, and so should take the same time
+    queries: list[Query]  # that both runs make
+    violations: list[Violation]  # proved
+    notes: list[str]  # on differences that are not proved
+    evaluated: bool  # every difference is a violation, and some noise was recorded
+    known: bool  # the queries are the only source of answers
+    comparable: bool  # both runs make the same draws, so they should take the same time
 
     def add(self, later: Comparison) -> None:
-        """Add what another pair of runs shows: of each kind of violation one example, and no queries."""
+        """Merge the comparison of another pair of runs: new kinds of violations and notes, but no queries."""
         kinds = {violation.kind for violation in self.violations}
         self.violations += [violation for violation in later.violations if violation.kind not in kinds]
         self.notes += [note for note in later.notes if note not in self.notes]
@@ -69,7 +69,7 @@ class Comparison:
 
 
 def compare(question: Question, number: int, first: Trace) -> Comparison:
-    """Replay a run on the neighbor, and on both databases with other generators: only what all repeat counts."""
+    """Replay a run on the neighbor; differences are violations only if runs with other generators repeat them."""
     pair = question.pair
     second = question.run(pair.y, SAME, number, answers=first.calls)
     elsewhere = first.elsewhere or second.elsewhere
@@ -77,14 +77,14 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     def others(data: Any, numbers: range) -> list[Trace]:
         return [question.run(data, OTHER, number, repeat, answers=first.calls) for repeat in numbers]
 
-    # Code may branch on values with noise that was drawn by itself, and that they are not the same on x and y is fair.
+    # Noise drawn without a value makes noisy values differ on x and y, so correct code may branch differently after it.
     alone = next((place for place, call in enumerate(first.calls, start=1) if call.value is None), math.inf)
     matched = [both for both in zip(first.calls, second.calls, strict=False) if both[0].same_draw(both[1])]
     queries = [_query(*both) for both in matched]
     wrong = [list(_wrong_values(query, *both, question.steps)) for query, both in zip(queries, matched, strict=True)]
     differences = list(violations_between(first, second))
     again = [others(pair.x, range(REPEATS if elsewhere else 1)), []]
-    # Whatever would be a violation, were it not by chance, is worth the time.
+    # Possible violations get all repetitions, which decide whether chance explains them.
     beyond = question.promise is not None and excess(question.promise, queries)
     if differences or beyond or any(isinstance(one, Violation) for found in wrong for one in found):
         again = [again[0] + others(pair.x, range(len(again[0]), REPEATS)), others(pair.y, range(REPEATS, 2 * REPEATS))]
@@ -111,7 +111,7 @@ def compare(question: Question, number: int, first: Trace) -> Comparison:
     if first.error and first.error == second.error:
         notes.insert(0, f"{ENDED}: {printable(first.error[0])} ({printable(first.error[1])})")
     for place, found in enumerate(wrong):
-        if by_chance[place]:  # a value that is random itself has no change of its own
+        if by_chance[place]:  # the value itself is random, so its change is not due to the data
             queries[place] = replace(queries[place], losses=None)
         elif place < alone:
             violations += [one for one in found if isinstance(one, Violation)]
@@ -134,7 +134,7 @@ def _query(one: Call, other: Call) -> Query:
 
 
 def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation | str]:
-    """Yield what is wrong with values: no noise hides them, or they change by more than is declared for each step."""
+    """Yield infinite values, which no noise hides, and changes larger than the declared sensitivity."""
     if one.value is None or other.value is None:
         return
     name, infinite = printable(query.name), ~(np.isfinite(one.value) & np.isfinite(other.value))
@@ -155,7 +155,7 @@ def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterato
 
 
 def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation]:
-    """Yield the first generator that was not made from the given one: its noise can be computed."""
+    """Yield the first generator that does not depend on the given one: its noise can be predicted."""
     for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
         if one.state and one.state == later.state:
             source = "the data" if other.state != one.state else "a constant"
@@ -167,7 +167,7 @@ def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation
 
 
 def same_queries(first: Trace, fresh: Trace) -> bool:
-    """Tell whether a run with other answers asked the same queries."""
+    """Return whether a run with other answers made the same queries."""
     return len(first.calls) == len(fresh.calls) and all(
         one.same_draw(other) and same(one.value, other.value) and same_law(one.law, other.law)
         for one, other in zip(first.calls, fresh.calls, strict=True)
@@ -175,7 +175,7 @@ def same_queries(first: Trace, fresh: Trace) -> bool:
 
 
 def published(traces: Sequence[Trace]) -> list[bool]:
-    """Tell of each query whether every number of its answer stands unchanged in the output, in the same place."""
+    """Return for each query whether every number of its answer is in the output, in all runs at the same place."""
     released = _courses([numbers_in(trace.output) for trace in traces])
     answers = zip(*([numbers_in(call.answer) for call in trace.calls] for trace in traces), strict=True)
     courses = [_courses(list(of_query)) for of_query in answers]
@@ -183,7 +183,7 @@ def published(traces: Sequence[Trace]) -> list[bool]:
 
 
 def _courses(rows: list[np.ndarray[Any, Any]]) -> set[bytes]:
-    """Return the values that each place takes from run to run; nothing if the runs have different numbers of places."""
+    """Return the sequences of values over the runs, one for each place; empty if the runs differ in length."""
     if len({row.size for row in rows}) != 1:
         return set()
     table = np.ascontiguousarray(np.stack(rows, axis=1) + 0.0)

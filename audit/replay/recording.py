@@ -1,4 +1,4 @@
-"""Runs whose noise is recorded, or answered from a recording, and functions of one's own that are recorded too."""
+"""Run a mechanism while its noise is recorded, or replayed from a recording; also of functions marked `primitive`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["Call", "Recorder", "Sensitivity", "Trace", "primitive", "run", "syst
 Declared = float | tuple[float | None, float | None] | None
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
-ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in the message of an error: another one in every run
+ADDRESS = re.compile(r"0x[0-9a-fA-F]+")  # in error messages: differs in every run
 
 
 class Sensitivity(NamedTuple):
-    """The most that one step between neighbors changes a query; None if not declared."""
+    """Largest change of a query by one step between neighbors, in L1 and L2; None if not declared."""
 
     l1: float | None
     l2: float | None
@@ -47,42 +47,42 @@ class Sensitivity(NamedTuple):
 class Call:
     """One call of a noise primitive."""
 
-    query: str  # what the values are; empty for a draw by itself
-    value: NDArray[Any] | None  # what was handed over, exactly; None for a draw by itself
-    law: Any  # of the noise, or its scale; None if the primitive does not tell
+    query: str  # name of the values; empty for noise drawn without a value
+    value: NDArray[Any] | None  # exact input; None for noise drawn without a value
+    law: Any  # of the noise, or its scale; None if unknown
     shape: tuple[int, ...]  # of the draw
     sensitivity: Sensitivity | None  # as declared
-    state: str  # of the generator that was handed over, before the draw; empty if none was
-    answer: Any = None  # what came back; None where a replay had none to give
-    raised: Exception | None = None  # what came instead
+    state: str  # of the generator argument before the draw; empty without one
+    answer: Any = None  # returned value; None if the recording had no answer
+    raised: Exception | None = None  # exception instead of an answer
 
     def same_draw(self, other: Call) -> bool:
-        """Tell whether the other call can take this one's answer."""
+        """Return whether the answer of this call fits the other call."""
         return (self.query, self.shape, self.value is None) == (other.query, other.shape, other.value is None)
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What a run did."""
+    """The record of a run."""
 
     calls: tuple[Call, ...]  # in order; the last one has no answer if the replay ended there
     output: Any
-    error: tuple[str, str] | None  # kind and message of the exception that it raised instead
-    stopped: bool  # the replay ended at a call that the recording does not have
+    error: tuple[str, str] | None  # type and message of the exception that it raised
+    stopped: bool  # the replay ended at a call without a recorded answer
     elsewhere: bool  # random numbers were drawn from its generator outside of the primitives
     nanoseconds: int
 
 
 class _Stopped(BaseException):
-    """The replay needs an answer that was not recorded. No mechanism should catch it, so it is no `Exception`."""
+    """The replay needs an answer that was not recorded. Not an `Exception`, so that mechanisms do not catch it."""
 
 
 class _Misused(BaseException):
-    """A primitive was given what it cannot be: `run` raises the error that this one holds."""
+    """A primitive was called with wrong arguments; `run` raises the error in `args[0]`."""
 
 
 class Recorder:
-    """Stands in for the noise primitives: notes every call, and answers it as a recording has it, if there is one."""
+    """Replaces the noise primitives: records every call, and takes answers from a recording if there is one."""
 
     def __init__(self, rng: np.random.Generator, recording: Sequence[Call] | None = None) -> None:
         self.recording = recording
@@ -91,7 +91,7 @@ class Recorder:
         self._rng, self._left, self._busy = rng, _state(rng), False
 
     def look(self) -> None:
-        """Notice whether the mechanism drew from its generator since the last call."""
+        """Check whether the mechanism drew from its generator since the last call."""
         self.elsewhere |= _state(self._rng) != self._left
 
     def __call__(
@@ -106,7 +106,7 @@ class Recorder:
         sensitivity: Declared = None,
     ) -> Any:
         """Answer a call; see `algorithms.noise.Watcher`."""
-        if self._busy or (value is None and 0 in shape):  # a primitive made of others, or a draw of nothing
+        if self._busy or (value is None and 0 in shape):  # a primitive that calls others, or an empty draw
             return draw()
         self.look()
         exact = None if value is None else np.array(value)
@@ -118,7 +118,7 @@ class Recorder:
         self.calls.append(call)
         self._busy, raised, answer = True, None, None
         try:
-            # In a replay too, so that what else is drawn from the generator is the same.
+            # Also draw in a replay, so that the generator is in the same state afterwards.
             answer = draw()
         except Exception as error:
             raised = error
@@ -133,20 +133,20 @@ class Recorder:
         except Exception as error:
             kind = type(answer).__name__
             raise _Misused(TypeError(f"answers of {name!r} must be what can be copied, got {kind}")) from error
-        if raised is not None:  # it is an answer too
+        if raised is not None:  # an exception is also an answer
             raise raised.with_traceback(None)
-        return copy.deepcopy(answer)  # the mechanism may go on to work in it
+        return copy.deepcopy(answer)  # the mechanism may modify it
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequence[Call] | None = None) -> Trace:
-    """Run a mechanism once, with its noise recorded or given."""
+    """Run a mechanism once while its noise is recorded, or taken from `recording`."""
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
-    watching = systems_noise().watched(recorder)  # what it raises is none of the mechanism's exceptions
+    watching = systems_noise().watched(recorder)  # outside of `try`: its errors are not the mechanism's
     token = _recorder.set(recorder)
     begun = time.perf_counter_ns()
     try:
@@ -167,12 +167,12 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
 
 @functools.cache
 def systems_noise() -> Any:
-    """Return what the installed systems report of their noise: see `algorithms.noise.losses`."""
+    """Return the installed module that watches noise and knows its losses; see `algorithms.noise.losses`."""
     return plugin("noise")
 
 
 def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
-    """One number bounds L1, and L2 is no larger."""
+    """Return a declared sensitivity; one number bounds L1, and so also L2."""
     if declared is None:
         return None
     pair: tuple[Any, ...] = tuple(declared) if isinstance(declared, tuple | list) else (declared, declared)
@@ -183,7 +183,7 @@ def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:
 
 
 def _state(rng: Any) -> str:
-    """Return the state of a generator and how many it has spawned; empty for anything else."""
+    """Return the state of a generator and its number of spawned children; empty for other objects."""
     if not isinstance(rng, np.random.Generator):
         return ""
     children = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
@@ -191,7 +191,7 @@ def _state(rng: Any) -> str:
 
 
 def _kept(law: Any) -> Any:
-    """Return a law with arrays of its own: mechanisms may change theirs later."""
+    """Copy a law if it contains mutable data, which the mechanism may modify later."""
     parts = [getattr(law, field.name) for field in dataclasses.fields(law)] if dataclasses.is_dataclass(law) else [law]
     return copy.deepcopy(law) if any(isinstance(part, np.ndarray | list | dict) for part in parts) else law
 
@@ -203,22 +203,22 @@ def primitive(
     sensitivity: str | Declared = None,
     query: str | None = None,
 ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
-    """Register your own function as a noise primitive: what it returns may be published, its input may not.
+    """Register your own function as a noise primitive, whose output may be published, but not its input.
 
-    Outside of `audit.replay` the function stays as it is. Its exceptions count as answers.
+    Outside of `audit.replay` the function is unchanged. Its exceptions count as answers.
 
     Parameters
     ----------
     value : str
         Name of the argument with the exact numbers.
     law : str or callable, optional
-        Name of the argument that is the law or the scale of the noise; or a function of some of the arguments that
-        returns it. Without a law, replay does not notice a scale that depends on the data.
+        Name of the argument that is the law or the scale of the noise, or a function of some of the arguments that
+        returns it. Without a law, replay does not detect a scale that depends on the data.
     sensitivity : str, float or (float, float), optional
-        Name of an argument; or the most that one step between neighbors changes the numbers: in L1 (and so in L2), or a
-        pair for L1 and L2, one of which may be None.
+        Name of an argument, or the largest change of the numbers by one step between neighbors: in L1 (which also
+        bounds L2), or a pair for L1 and L2, one of which may be None.
     query : str, optional
-        Name of the argument that says what the numbers are. Default: the name of the function.
+        Name of the argument with the name of the query. Default: the name of the function.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Run a mechanism on both databases with the same answers, and say what that shows."""
+"""Run a mechanism on both databases with the same answers, and report violations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from audit.sampling.streams import Seed, entropy_of, seed_sequence, stream
 
 __all__ = ["replay", "timing"]
 
-TIMED, LEAST_TIMED = 200, 30  # runs whose time is taken: by default; so that a guess can be beyond chance
-OTHERS = 4  # runs with other answers, which tell whether they ask for the same
+TIMED, LEAST_TIMED = 200, 30  # timed runs: the default; the fewest that can show a violation
+OTHERS = 4  # runs with other answers, to check whether the queries depend on answers
 COINS = 3  # the stream of the coins
-SELECTION = 0.3  # of the runs, to choose what is guessed from
-FALSE_ALARM = 1e-6  # probability that a mechanism is accused whose time does not depend on the data
-WARM = 2  # runs on each database before the first that counts
+SELECTION = 0.3  # share of the runs that choose the time limit of the guess
+FALSE_ALARM = 1e-6  # error probability if the time does not depend on the data
+WARM = 2  # warm-up runs on each database, not timed
 
 ADAPTIVE = "which queries are asked depends on answers: losses do not add up to a law of all"
 UNPUBLISHED = "a violation if these answers are published, and the output does not contain them (see released=True)"
@@ -51,22 +51,22 @@ def replay(
     """Run a mechanism on a database, and on its neighbor with the same answers from every noise primitive.
 
     Primitives are `algorithms.noise.add_noise`, draws by ``sample`` from its laws, and functions of your own with the
-    decorator `primitive`. All other random numbers must come from the generator that the mechanism gets. What a
-    violation proves, and on which conditions, stands with `audit.replay`.
+    decorator `primitive`. All other random numbers must come from the generator that the mechanism gets. The module
+    `audit.replay` states what a violation proves, and under which conditions.
 
     Parameters
     ----------
     mechanism, pair : Mechanism, NeighborPair
-        Called as ``mechanism(data, 1, rng)`` on both databases; outputs may be anything made of arrays, numbers and
-        words.
+        Called as ``mechanism(data, 1, rng)`` on both databases. Outputs may be arrays, numbers, text, or containers of
+        them.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
-        What the mechanism promises, under the relation of the pair. Default: its own claim, if it has one.
+        Promise of the mechanism, under the relation of the pair. Default: the claim of the mechanism, if it has one.
     size : int, optional
-        Number of pairs of runs, each with new noise; default 1. With ``observe="time"``, of timed runs; default 200.
+        Number of pairs of runs, each with new noise; default 1. With ``observe="time"``: of timed runs; default 200.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     observe : {"output", "time"}
-        What an observer sees besides answers and exceptions: the output; or the output and how long a run takes.
+        What an observer sees besides answers and exceptions: only the output, or also the time that a run takes.
     released : bool, optional
         Whether answers may be published, so that the promise must cover their joint loss. Default: only the answers
         that the output contains.
@@ -78,7 +78,7 @@ def replay(
     size = usual if size is None else whole_number("size", size, least=least)
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
     found, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
-    limited = any(  # by a sensitivity, or by a promise about its loss
+    limited = any(  # whether a sensitivity or a promise limits any query
         query.declared not in (None, (None, None)) or (question.promise is not None and query.losses is not None)
         for one in (found, *others)
         for query in one.queries
@@ -128,7 +128,7 @@ def _result(question: Question, found: Comparison, size: int, seconds: float) ->
 
 
 def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], released: bool | None) -> None:
-    """Compare the joint loss with the promise, if runs with other answers ask for the same."""
+    """Compare the joint loss with the promise, if runs with other answers make the same queries."""
     if not found.known:
         return
     loss = excess(question.promise, found.queries) if question.promise else None
@@ -161,19 +161,19 @@ def _compare_times(question: Question, found: Comparison, first: Trace, size: in
 
 
 def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:
-    """Return how many steps, of the relation for which sensitivities are declared, lie between the databases."""
+    """Return the distance of the databases under the relation for which sensitivities are declared."""
     relation = getattr(getattr(mechanism, "claim", promise), "relation", pair.relation)
     if relation == pair.relation:
         return pair.distance
-    return 2 * pair.distance if relation == "add_remove" else math.inf  # of one added, a replacement says nothing
+    return 2 * pair.distance if relation == "add_remove" else math.inf  # replacement does not bound addition
 
 
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
-    """Tell whether times give the database away: a fair coin picks it for each run, a limit on the time guesses it.
+    """Test whether the time of a run depends on the database: a fair coin picks it, and a time limit guesses it.
 
-    `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds. Guarantee: a coin that the
-    times do not depend on is guessed right with probability 1/2, given all before. So the number of right guesses is
-    binomial, and a violation is reported with probability 1e-6 at most.
+    `time_run` runs on `y` if its argument is true, else on `x`, and returns nanoseconds. Guarantee: if times do not
+    depend on the coins, each guess is right with probability 1/2, given all previous runs. So the number of right
+    guesses is binomial, and the error probability is at most 1e-6.
     """
     for on_y in (False, True) * WARM:
         time_run(on_y)
@@ -193,10 +193,10 @@ def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator)
 
 
 def _best_guess(times: NDArray[np.int64], coins: NDArray[np.bool_]) -> tuple[float, bool]:
-    """Return a limit on times, and whether slower runs are guessed to be on `y`."""
+    """Return the time limit with the best guesses, and whether slower runs are guessed to be on `y`."""
     order = np.argsort(times, kind="stable")
     ordered, on_y = times[order], coins[order]
-    # Right if the runs from each place on are taken to be of y, and those before of x.
+    # For each place: the number of right guesses if slower runs are guessed to be on y, and faster ones on x.
     right = np.append(on_y[::-1].cumsum()[::-1], 0) + np.append(0, (~on_y).cumsum())
     place = int(np.argmax(np.abs(right - on_y.size / 2)))
     ends = np.concatenate([[-np.inf], (ordered[1:] + ordered[:-1]) / 2, [np.inf]])

@@ -1,4 +1,4 @@
-"""What a replay found: the exact change of every noisy query, what it costs, and what is proved."""
+"""Result of a replay: the exact change of every noisy query, its loss, and proved violations."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from audit.results import ReplayRecord, plain_number
 
 __all__ = ["ROUNDING", "Query", "Replay", "excess"]
 
-ROUNDING = 1e-9  # of changes and losses, relative: what floats may add to a sound one
+ROUNDING = 1e-9  # relative tolerance of changes and losses, for rounding of floats
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """Values that noise was added to, on both databases.
+    """Values to which noise was added, on both databases.
 
     Attributes
     ----------
     name, law : str
-        What the values are, "noise by itself" for a draw without a value; the law of the noise on `x`, in words.
+        Name of the values, or "noise by itself" for noise without a value; description of the law of the noise on `x`.
     l1_change, l2_change : float or None
-        How much the values differ between the databases, exactly.
+        Exact difference of the values between the databases.
     declared : Sensitivity or None
-        How much they may differ in one step between neighbors, as the mechanism declares.
+        Largest change by one step between neighbors, as the mechanism declares.
     losses, exact : tuple of LossDistribution or None, bool
-        The loss of the change, in independent parts, None if unknown; exact as a whole, or only in the maximum.
+        Losses of independent parts of the change, None if unknown; whether all of them is exact, or the maximum only.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Query:
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
-        """Law of the privacy loss of this query by itself, or None if it is not known."""
+        """Law of the privacy loss of this query alone, or None if unknown."""
         return None if self.losses is None else _composed(self.losses)
 
     @property
     def epsilon(self) -> float | None:
-        """Largest loss of this query by itself, in nats."""
+        """Largest loss of this query alone, in nats."""
         return None if self.losses is None else math.fsum(loss.maximum for loss in self.losses)
 
     @property
     def rho(self) -> float | None:
-        """Half its Renyi divergence of order 2: for Gaussian noise, all of the rho that it spends."""
+        """Half of its Renyi divergence of order 2; for Gaussian noise, its rho."""
         return half_divergence(self.losses) if self.losses is not None and self.exact else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        """Return plain numbers and strings for strict JSON; infinity becomes the string "inf"."""
         numbers = {name: getattr(self, name) for name in ("l1_change", "l2_change", "epsilon", "rho")}
         plain = {name: None if value is None else plain_number(float(value)) for name, value in numbers.items()}
         declared = None if self.declared is None else str(self.declared)
@@ -75,10 +75,10 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Replay(ReplayRecord):
-    """What a pair of runs with the same answers shows: a `ReplayRecord` whose `queries` have their laws.
+    """The result of pairs of runs with the same answers: a `ReplayRecord` whose `queries` have their laws.
 
-    If the two runs diverge, `queries` are the draws before. `known` also needs 4 runs with other answers that ask the
-    same queries: as far as those runs show, the queries are then fixed beforehand.
+    If the two runs diverge, `queries` has only the draws before. `known` also requires that 4 runs with other answers
+    make the same queries, as evidence that the queries do not depend on answers.
     """
 
     queries: tuple[Query, ...]  # type: ignore[assignment]
@@ -86,9 +86,9 @@ class Replay(ReplayRecord):
 
     @cached_property
     def exact_loss(self) -> LossDistribution | None:
-        """Law of the joint loss of all queries, the same in both orders because noise is symmetric; None if unknown.
+        """Law of the joint loss of all queries, or None if unknown; the same in both orders, as noise is symmetric.
 
-        It does not cover what is released without noise. If answers stay inside the mechanism, it is an upper bound.
+        It does not include values released without noise. If answers are not released, it is an upper bound.
         """
         parts = [query.losses for query in self.queries]
         if not self.known or None in parts:
@@ -102,24 +102,24 @@ class Replay(ReplayRecord):
         return self.record()._repr_html_()
 
     def record(self, **provenance: Any) -> ReplayRecord:
-        """Return the record that a file keeps, with its provenance."""
+        """Return the record for a file, with its provenance."""
         values = {one.name: getattr(self, one.name) for one in fields(ReplayRecord)} | {"provenance": provenance}
         values["queries"] = tuple(query.to_dict() for query in self.queries)
         values["violations"] = tuple({"kind": one.kind, "sentence": one.sentence} for one in self.violations)
         return ReplayRecord(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        """Return plain lists, numbers and strings for strict JSON; infinity becomes the string "inf"."""
         return self.record().to_dict()
 
 
 def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -> Violation | None:
-    """Tell whether queries lose more together than is promised for the pair, each with noise of its own.
+    """Return a violation if the joint loss of queries with independent noise exceeds the promise for the pair.
 
-    Queries of unknown loss, or of a loss that is not exact under another promise than a pure one, count as no loss.
-    Guarantee: no promise that is kept is accused, if all answers are published. For Gaussian and zero-concentrated
-    privacy the Renyi divergence of order 2 is compared, which bounds what noise of that kind spends; for approximate
-    privacy the hockey-stick divergence, less the spacing of a grid once for every part where one had to be used.
+    Queries whose loss is unknown count as no loss. So do queries whose loss is not exact, unless the promise is pure.
+    Guarantee: if all answers are published, a promise that holds is never reported. For Gaussian and zero-concentrated
+    privacy, the Renyi divergences of order 2 are compared, a lower bound on the budget spent. For approximate privacy,
+    the hockey-stick divergences are compared, less one grid spacing for each part that is computed on a grid.
     """
     known = [query for query in queries if query.losses is not None]
     parts = [loss for query in known if query.exact for loss in query.losses or ()]
@@ -132,5 +132,5 @@ def excess(claim: Claim, queries: Sequence[Query], names: str = "all queries") -
 def _composed(parts: Sequence[LossDistribution]) -> LossDistribution | None:
     try:
         return compose_losses(parts)
-    except ValueError:  # losses that span more than floats do
+    except ValueError:  # the range of losses exceeds that of floats
         return None

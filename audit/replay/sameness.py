@@ -1,4 +1,4 @@
-"""Whether two values are the same to whoever looks closely: outputs, laws, and what noise was added to."""
+"""Compare outputs, laws and values exactly, and compute the change of values."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 __all__ = ["change_of", "norms", "numbers_in", "same"]
 
-CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)  # hides what it holds
-LABELS = ("name", "names", "attrs", "index", "columns")  # of data frames, which ``equals`` passes over
-FITS = 2**62  # integers below it differ by an int64
+CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)  # may have hidden state
+LABELS = ("name", "names", "attrs", "index", "columns")  # of data frames, which ``equals`` ignores
+FITS = 2**62  # differences of integers below it fit into int64
 
-Known = dict[tuple[int, int], tuple[Any, Any]]  # pairs that are being compared, kept alive
+Known = dict[tuple[int, int], tuple[Any, Any]]  # pairs under comparison; references keep their ids unique
 
 
 def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
-    """Tell whether two values are the same: arrays, numbers, words, and whatever holds them."""
-    # NaN equals itself; 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and the order of a dictionary.
-    # `known` are the pairs of values around these, for values that hold themselves.
+    """Return whether two values are the same: arrays, numbers, text, and containers of them."""
+    # NaN equals itself. 1 and 1.0 differ, and so do 0.0 and -0.0, data types, masks, and orders of dictionaries.
+    # `known` has the enclosing pairs, for values that contain themselves.
     if one is other:
         return True
     if isinstance(one, CODE) or isinstance(other, CODE):
@@ -50,7 +50,7 @@ def same(one: Any, other: Any, *, known: Known | None = None) -> bool:
             return _same_objects(one, other, known)
     if not equal or type(one).__module__ in ("builtins", "numpy"):
         return equal
-    # A kind of array, list or dictionary of one's own holds more.
+    # A subclass of an array, list or dictionary may have further attributes.
     return same(_attributes(one), _attributes(other), known=known)
 
 
@@ -80,7 +80,7 @@ def _same_objects(one: Any, other: Any, known: Known) -> bool:
             for name in LABELS
             if not callable(getattr(one, name, None))
         )
-    if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # all but `object`
+    if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # all classes except `object`
         return bool(one == other)
     if not hasattr(one, "__dict__") and not _slots(one):
         raise TypeError(_refusal(one))
@@ -102,7 +102,7 @@ def _refusal(value: Any) -> str:
 
 
 def numbers_in(value: Any) -> NDArray[np.float64]:
-    """Return all numbers that a value holds, in its order; truth values are none."""
+    """Return all numbers in a value, in order; booleans are not numbers."""
     return np.concatenate([np.zeros(0), *_numbers(value, set())])
 
 
@@ -129,7 +129,7 @@ def _numbers(value: Any, within: set[int]) -> Iterator[NDArray[np.float64]]:
 
 
 def change_of(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Return by how much values differ, entry by entry: 0 where both are the same NaN or infinity."""
+    """Return the difference of values, entry by entry; it is 0 if both are NaN or the same infinity."""
     if one.dtype.kind in "biu" and other.dtype.kind in "biu":
         small = all(
             -FITS < int(edge) < FITS for array in (one, other) if array.size for edge in (array.min(), array.max())

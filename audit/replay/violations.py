@@ -1,4 +1,4 @@
-"""Where two runs part that were given the same answers: calls, laws, outputs, exceptions."""
+"""Differences between two runs with the same answers: in calls, laws, outputs and exceptions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CAMEL = str.maketrans({letter: f" {letter.lower()}" for letter in map(chr, range
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation that one pair of runs shows.
+    """A violation that a pair of runs shows.
 
     `kind` is number, order, shape, law or seed of the draws; sensitivity or nan of the values; output, exception or
-    time of the run; or loss of all queries together. `sentence` says what was seen.
+    time of the run; or the joint loss of all queries. `sentence` describes the observation.
     """
 
     kind: Kind
@@ -39,9 +39,9 @@ class Violation:
 
 
 def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
-    """Yield where the second run, with the answers of the first, departs from it, and at which draw, from 1."""
-    # What follows from another violation is left out: calls after the first that does not match, and the output of a
-    # run that did not come to its end.
+    """Yield each difference between two runs with the same answers, with the number of its draw, from 1."""
+    # Consequences of another violation are left out: calls after the first mismatch, and the output of a run that did
+    # not end.
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
         if not one.same_draw(other):
@@ -69,14 +69,14 @@ def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Vio
 
 
 def same_law(one: Any, other: Any) -> bool:
-    """Tell whether two laws, or scales, are the same: numbers by their value, whatever their type."""
+    """Return whether two laws or scales are the same; numbers are compared by value, whatever their type."""
     if isinstance(one, Real) and isinstance(other, Real):
         return one == other or (one != one and other != other)
     return same(one, other)
 
 
 def law_in_words(law: Any) -> str:
-    """Return a law, or a scale, for reading."""
+    """Describe a law or a scale."""
     if law is None:
         return "unknown"
     if dataclasses.is_dataclass(law):

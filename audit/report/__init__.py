@@ -1,1 +1,1 @@
-"""Views of saved results: line, table, figure, HTML page and machine formats; nothing here measures."""
+"""Views of saved results: lines, tables, figures, HTML pages and machine formats. Nothing is measured here."""

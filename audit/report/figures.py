@@ -1,6 +1,6 @@
-"""Figures of a report as coordinates, with words for readers who cannot see them: matplotlib would take minutes.
+"""Coordinates of the figures of a report, with text alternatives. matplotlib would take minutes for many figures.
 
-Places across and down are percentages of the drawing, or thousandths where they are points of a curve.
+Positions are in percent of the width and height of the drawing; points of curves are in thousandths.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 Ticks = tuple[tuple[str, str], ...]
 
 POINTS = 25  # of a profile
-MOST = 400  # points of an estimate: as many as a drawing shows
-SMALLEST = 1e-3  # delta at which a profile without an end leaves the drawing
-NARROWEST, WIDEST = 1e-12, 1e12  # nats, deltas or people: beyond, nothing can be drawn
-END = 2.5  # promises: where the axis of losses ends
+MOST = 400  # points of an estimate; a drawing shows no more
+SMALLEST = 1e-3  # delta at which the drawing cuts a profile that never reaches 0
+NARROWEST, WIDEST = 1e-12, 1e12  # nats, deltas or people: limits of the length of an axis
+END = 2.5  # end of the axis of losses, in units of the promise
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Bar:
     """One audit on the axis of losses, in percent of its length."""
 
     measured: str
-    detectable: str  # empty beyond the end
-    needed: str  # instead, without power
-    beyond: bool  # whether the bar goes on beyond the end
+    detectable: str  # empty if beyond the end
+    needed: str  # text in its place, for an audit without power
+    beyond: bool  # whether the bound is beyond the end
     words: str
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves over one pair of axes: ticks by place in percent and number, points of lines and of what is shaded."""
+    """Curves over one pair of axes: ticks (position in percent, number), points of lines, and shaded areas."""
 
     across: Ticks
     down: Ticks
@@ -52,13 +52,13 @@ class Curves:
 
     @property
     def grid(self) -> str:
-        """Path of the lines that go across and down from the ticks, in thousandths."""
+        """SVG path of the grid lines and tick marks, in thousandths."""
         down = [f"M0 {10 * float(place):.4g}H1000" for place, _ in self.down]
         return "".join([*down, *(f"M{10 * float(place):.4g} 1000V980" for place, _ in self.across)])
 
 
 def excess(result: AuditResult) -> float:
-    """Return the lower bound in units of the promise: infinite if the exact law is unbounded."""
+    """Return the lower bound in units of the promise; infinite if the exact loss is infinite."""
     return math.inf if result.support is not None else _ratio(result.measured.budget, result.claim.budget)
 
 
@@ -80,7 +80,7 @@ def loss_bar(result: AuditResult) -> Bar:
 
 
 def privacy_profiles(result: AuditResult) -> Curves:
-    """Return the privacy profiles of the promise and of the lower bound; shaded is where the bound is above."""
+    """Return the privacy profiles of the promise and of the lower bound; the area of violation is shaded."""
     claim, measured, cells = result.claim, result.measured, row(result.summary())
     end = _axis_length(1.15 * max(_end(claim), _end(measured)))
     at = np.union1d(np.linspace(0, end, POINTS), [min(_end(one), end) for one in (claim, measured)])
@@ -106,16 +106,16 @@ def privacy_profiles(result: AuditResult) -> Curves:
 
 
 def loss_curve(estimate: LossEstimate) -> Curves:
-    """Return the curve of an estimate and, shaded, its interval, in pieces where the estimate is not known."""
+    """Return the curve of an estimate with its interval shaded; unknown values split it into pieces."""
     sample = np.unique(np.linspace(0, estimate.at.size - 1, min(MOST, estimate.at.size)).astype(int))
     at, loss = estimate.at[sample].astype(float), estimate.loss[sample].astype(float)
     low, high = (np.where(np.isnan(y[sample]), loss, y[sample]) for y in (estimate.low, estimate.high))
-    known = (np.abs(at) < WIDEST) & (np.abs(loss) < WIDEST)  # NaN is not
+    known = (np.abs(at) < WIDEST) & (np.abs(loss) < WIDEST)  # NaN is unknown
     if not known.any():
         return Curves((), (), {"estimate": ()}, (), "No point of the curve is known.")
     left, right = float(at[known].min()), float(at[known].max())
     right = right if right - left > NARROWEST else left + 1
-    # Intervals at the edges can be wider than anything else is high.
+    # The curve sets the scale, since intervals at the edges can be far wider.
     floor, top = min(0.0, 1.5 * float(loss[known].min())), max(1.5 * float(loss[known].max()), 1e-9)
     width, height = right - left, top - floor
 
@@ -145,7 +145,7 @@ def _ratio(loss: float, promised: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _end(claim: Claim) -> float:
-    """Return the epsilon at which a profile ends, or falls to 0.001."""
+    """Return the largest epsilon to draw: the budget of the claim, or where its delta falls to 0.001."""
     if "epsilon" in claim.to_dict():
         return claim.budget if claim.budget < math.inf else 0.0
     end = claim.epsilon_at(SMALLEST)

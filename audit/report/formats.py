@@ -1,4 +1,4 @@
-"""Audits as lines, tables and data, with the same words and numbers in every form."""
+"""Format audits as lines, tables and data, with the same text and numbers in every format."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from audit.results.formatting import COLUMNS, WARNING, row, texts
 
 __all__ = ["FORMS", "Named", "to_annotations", "to_csv", "to_github", "to_json", "to_lines", "to_markdown"]
 
-Named = Sequence[tuple[str, AuditResult]]  # at least one, each with what to call it
+Named = Sequence[tuple[str, AuditResult]]  # at least one audit, each with its name
 Results = Sequence[tuple[str, AuditResult | ReplayRecord]]
 
 LEVELS = {"violated": "error", "no power": "warning"}  # of annotations
-RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # set flush right
-HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # written by others
+RIGHT = {"measured", "confidence", "detectable", "ceiling"}  # right-aligned
+HOSTILE = {"name", "mechanism", "event", "attack", "notes", "witness", "pair"}  # may be hostile
 
 
 def to_lines(audits: Named) -> str:
-    """Return one line per audit; it begins with the audit's name unless that is its mechanism's."""
+    """Return one line for each audit; it begins with the name, unless that is the name of the mechanism."""
     return _lines([str(audit) if name == audit.mechanism else f"{printable(name)}: {audit}" for name, audit in audits])
 
 
 def to_markdown(audits: Named) -> str:
-    """Return a table in the Markdown of GitHub, with what others wrote in code spans."""
+    """Return a table in GitHub Markdown, with hostile text in code spans."""
     rule = ["---:" if key in RIGHT else ":---" for key in COLUMNS]
     cells_of = (row(audit.summary(name)) for name, audit in audits)
     rows = [[_in_code(words) if key in HOSTILE else words for key, words in cells.items()] for cells in cells_of]
@@ -37,7 +37,7 @@ def to_markdown(audits: Named) -> str:
 
 
 def to_csv(audits: Named) -> str:
-    """Return comma-separated values as RFC 4180 has them, with words in quotes and no formulas."""
+    """Return CSV (RFC 4180) with text in quotes and formulas disarmed."""
     lines = []
     for name, audit in audits:
         summary = audit.summary(name)
@@ -48,7 +48,7 @@ def to_csv(audits: Named) -> str:
 
 
 def to_json(results: Results) -> str:
-    """Return strict JSON of all that results hold: an object with one entry a name, in ASCII."""
+    """Return strict JSON in ASCII: an object that maps each name to all fields of its result."""
     return json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False) + "\n"
 
 
@@ -90,7 +90,7 @@ def _lines(lines: list[str]) -> str:
 
 
 def _in_code(words: str) -> str:
-    """Return words in code spans, in which Markdown reads nothing, with pipes between them, as no cell may hold one."""
+    """Return text in code spans, which Markdown does not interpret; pipes, which would end the cell, are escaped."""
     return "&#124;".join(map(_code_span, words.split("|")))
 
 
@@ -98,7 +98,7 @@ def _code_span(words: str) -> str:
     if not words:
         return ""
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
-    edge = " " if words.strip("`") != words or words != words.strip() else ""  # one space at either end is taken off
+    edge = " " if words.strip("`") != words or words != words.strip() else ""  # Markdown strips one space at each end
     return f"{fence}{edge}{words}{edge}{fence}"
 
 

@@ -1,4 +1,4 @@
-"""Saved results as one HTML page for whoever decides: the verdict first, and no script in it."""
+"""Write saved results as one HTML page for decision makers: the verdict first, and no scripts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = ["LIMITS", "REPORT", "build_report", "report_parts"]
 SIGNATURE = '<meta name="generator" content="plaudit report">'
 REPORT = Kind("a report of plaudit", b"<!DOCTYPE html>", SIGNATURE.encode())
 POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
-DRAWN = 40  # audits in the figure of all
-OPEN = 6  # details are open of all audits, if there are as few, or else of as many violated ones
+DRAWN = 40  # audits in the overview figure
+OPEN = 6  # at most so many details are open: those of all audits, or else of violations
 KINDS = 64  # rows of counts
 QUESTION = "How much privacy do the releases lose, and is it within what was promised?"
 READERS = {
@@ -40,10 +40,10 @@ READERS = {
     "confidential": "Only those who may see the confidential data: events, counts and labels can disclose them.",
     "open": "Anyone who may see the names and commands in it: no data behind it are marked as confidential.",
 }
-METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates, which a public page may name
+METHODS = ("direct", "lag_tail", "histogram", "kde", "slope")  # of estimates; a public page may name these
 NAMED_IN_TITLE = 3
 STATISTICS = ("median |loss|", "largest |loss|", "rho", "sum over components")
-MOST, LONGEST = 60, 1000  # entries of a provenance, letters of an entry
+MOST, LONGEST = 60, 1000  # entries of a provenance, characters of an entry
 CALLS = {
     "coins": ("measure_loss", "mechanism, pair"),
     "outputs": ("measure_loss_from_outputs", "outputs_x, outputs_y"),
@@ -53,7 +53,7 @@ VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}((a|b|rc|\.post|\.dev)\d{1,4})?")
 
 
 class Limit(NamedTuple):
-    """What does not follow from an audit, why, what helps, and the experiment or test that shows it."""
+    """A limit of audits: a wrong conclusion, the reason, a remedy, and the experiment or test that shows it."""
 
     what: str
     why: str
@@ -68,7 +68,7 @@ View = dict[str, Any]  # a result with its name and number
 
 
 def build_report(*results: Any, **options: Any) -> str:
-    """Return the page of `report_parts` in one piece."""
+    """Return the page of `report_parts` as one string."""
     return "".join(report_parts(*results, **options))
 
 
@@ -85,10 +85,10 @@ def report_parts(
     published: Collection[str] = (),
     through: Callable[[Collection[Any]], Iterable[Any]] = iter,
 ) -> Iterator[str]:
-    """Yield saved results, at least one, as a self-contained HTML page; the same results give the same page."""
-    # A `public` page leaves out all that could disclose the data: events, searches, databases, counts, seeds, commands,
-    # parameters, times, and the names of mechanisms that are not `published`. Audits named in `known_bugs` are expected
-    # to show a violation, and are counted separately. Audits go `through` a function that shows progress.
+    """Yield the parts of a self-contained HTML page of at least one result; the same results give the same page."""
+    # A `public` page leaves out everything that could disclose the data: events, searches, databases, counts, seeds,
+    # commands, parameters, times, and names of mechanisms that are not `published`. Audits named in `known_bugs` are
+    # expected to show a violation, and are counted separately. `through` wraps the loop over audits to show progress.
     results: list[Any] = [result for some in (audits, replays, estimates) for _, result in some]
     if not results:
         raise ValueError("a report must have at least one result, got none")
@@ -128,9 +128,9 @@ def report_parts(
     stream.enable_buffering(4096)
     rest = ""
     for part in stream:
-        text = (rest + part).replace(">\n<", "><")  # a browser keeps every empty line as a node; text has no ">" left
+        text = (rest + part).replace(">\n<", "><")  # blank text nodes would slow browsers; ">" in text is escaped
         yield text[:-2]
-        rest = text[-2:]  # which may go on in the next part
+        rest = text[-2:]  # the pattern may continue in the next part
     yield rest
 
 
@@ -143,7 +143,7 @@ def _title(names: Sequence[str], published: Collection[str], public: bool) -> st
 
 
 def _view(kind: str, number: int, name: str, result: Any, public: bool, published: Collection[str]) -> View:
-    """Return a result with its name, as a public page may show them."""
+    """Return a result with its name and number; for a public page both are redacted."""
     if public:
         mechanism = getattr(result, "mechanism", None)
         name = f"{kind} {number}" + (f": {mechanism}" if mechanism in published else "")
@@ -161,7 +161,7 @@ def _sources(result: AuditResult) -> set[str]:
 
 def _counts(result: AuditResult) -> list[list[str]]:
     kinds = {kind for side in result.counts.values() for kind in side}
-    ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in their order
+    ordered = sorted(kinds, key=lambda kind: (kind != "runs", len(kind), kind))  # bins in numerical order
     first, rest = ordered[:KINDS], ordered[KINDS:]
     table = [[kind.replace("_", " "), *(f"{side.get(kind, 0):,}" for side in result.counts.values())] for kind in first]
     if rest:
@@ -171,20 +171,20 @@ def _counts(result: AuditResult) -> list[list[str]]:
 
 
 def origin(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return values, such as a provenance, as rows of a table: names and values."""
+    """Return values, such as a provenance, as rows (name, value) of a table."""
     rows = [(visible(key, LONGEST), visible(_plain(value), LONGEST)) for key, value in islice(values.items(), MOST)]
     return [*rows, ("and more", f"{len(values) - MOST} entries")] if len(values) > MOST else rows
 
 
 def full_origin(result: AuditResult) -> list[tuple[str, str]]:
-    """Return where a result comes from, but for its command."""
+    """Return seed, seconds and provenance of a result as rows, without its command."""
     seed = "taken out" if result.seed_entropy is None else str(result.seed_entropy)
     provenance = {key: value for key, value in result.provenance.items() if key != "command"}
     return [("seed", seed), ("seconds", f"{result.seconds:.3g}"), *origin(provenance)]
 
 
 def public_origin(result: AuditResult) -> list[tuple[str, str]]:
-    """Return the part of a provenance that discloses nothing: versions of known packages, and the day."""
+    """Return the public rows of a provenance: versions of known packages, and the day."""
     versions = result.provenance.get("software")
     versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
@@ -198,7 +198,7 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def day_of(result: Any) -> str:
-    """Return the day on which a result was made; nothing if it is not known."""
+    """Return the day on which a result was made, or an empty string if unknown."""
     provenance = result.settings if isinstance(result, LossEstimate) else result.provenance
     try:
         return datetime.fromisoformat(str(provenance.get("created"))).date().isoformat()
@@ -207,8 +207,8 @@ def day_of(result: Any) -> str:
 
 
 def reproduction(result: AuditResult) -> tuple[str, list[str]]:
-    """Return how to make a result again, in words and in lines: the command that made it, or Python."""
-    # In the lines of Python, whatever comes from a file stands in comments, except numbers.
+    """Return instructions for repeating a result, and lines of code: the recorded command, or Python."""
+    # In the Python code, values from the file are numbers or stand in comments, so that a file cannot inject code.
     command = result.provenance.get("command")
     if isinstance(command, str):
         return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
@@ -244,7 +244,7 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value of JSON as text; of one that is nested too deeply, say so."""
+    """Return a JSON value as text, or a remark if it is nested too deeply."""
     try:
         if isinstance(value, dict):
             entries = ((key, entry) for key, entry in islice(value.items(), MOST) if entry != {})
@@ -258,7 +258,7 @@ def _plain(value: Any) -> str:
 
 
 def _as_seen(value: Any) -> Any:
-    """Make hostile text visible wherever a template shows it; jinja escapes it after that."""
+    """Escape invisible characters of hostile text in templates; jinja escapes HTML afterwards."""
     return visible(value) if type(value) is str else value
 
 
@@ -270,7 +270,7 @@ _environment = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_modules = (citations, figures, formatting, power, words)  # which a template may ask
+_modules = (citations, figures, formatting, power, words)  # their public names are available in templates
 _environment.globals |= {name: getattr(module, name) for module in _modules for name in module.__all__}
 _environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
 _environment.globals |= {"NAMED": NAMED, "METHODS": METHODS, "STATISTICS": STATISTICS}

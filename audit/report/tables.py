@@ -1,4 +1,4 @@
-"""Audits and comparisons of audits as tables for a terminal."""
+"""Tables of audits, replays and comparisons for a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
 
-LONGEST = 60  # letters of the name of a query
+LONGEST = 60  # characters of the name of a query
 LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
@@ -40,12 +40,12 @@ HEADINGS = COLUMNS | {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table, or a paragraph for each row on terminals that are too narrow for it."""
+    """A table, or a paragraph for each row if the terminal is too narrow for it."""
 
     table: Table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        unbounded = options.update(max_width=sys.maxsize)  # else what is measured is cut off at the terminal
+        unbounded = options.update(max_width=sys.maxsize)  # else the terminal limits the width
         width = Measurement.get(console, unbounded, self.table).maximum
         if width - sum(map(_folded, self.table.columns)) <= options.max_width:
             yield self.table
@@ -62,7 +62,7 @@ class Fitted:
 
 
 def _folded(column: Column) -> int:
-    """Return how much narrower a column can be without breaking a word."""
+    """Return by how many characters a column can be narrowed without breaking a word."""
     if column.no_wrap:
         return 0
     texts = [str(column.header), *map(str, column.cells)]
@@ -71,7 +71,7 @@ def _folded(column: Column) -> int:
 
 
 def audit_table(audits: Named) -> Fitted:
-    """Return one row for each audit; events have too many words for a table."""
+    """Return a table with one row for each audit. Events are left out: their text is too long."""
     number: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     levels = {percent(audit.confidence) for _, audit in audits}
     table = Table(
@@ -99,7 +99,7 @@ def audit_table(audits: Named) -> Fitted:
 
 
 def replay_table(result: Replay) -> Fitted:
-    """Return one row for each query of a replay."""
+    """Return a table with one row for each query of a replay."""
     heads = ("query", "draws", "noise", "L1", "L2", "declared", "epsilon", "rho")
     table = Table(*(Column(name, no_wrap=name != "noise") for name in heads), **LOOK)
     for query in result.queries:
@@ -111,7 +111,7 @@ def replay_table(result: Replay) -> Fitted:
 
 
 def comparison_table(changes: Sequence[Change]) -> Fitted:
-    """Return one row for each audit that is there before or after, with old and new values where they differ."""
+    """Return a table with one row for each old or new audit, with both values if they differ."""
     columns = ["promised", "neighbors", "measured", "detectable", "verdict"]
     heads = ["audit", "counts", *(HEADINGS[key] for key in columns)]
     table = Table(*(Column(head, no_wrap=head != HEADINGS["neighbors"]) for head in heads), **LOOK)

@@ -1,4 +1,4 @@
-"""The sentences of a report: what the numbers of an audit mean."""
+"""Sentences of a report that explain the numbers of an audit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 TABULATE = (
     "Outputs are rows: tabulate them, and audit how often each one occurs, too. Drawn rows blur what counts show."
 )
-RUNS: dict[Design, str] = {  # what is assumed of them
+RUNS: dict[Design, str] = {  # assumptions on the runs
     "coins": "The runs are independent: no random stream served two blocks of runs, or both databases.",
     "outputs": "The runs were made elsewhere and are taken to be independent: only copies, and what shows in their "
     "order, would be noticed.",
@@ -37,16 +37,16 @@ RUNS: dict[Design, str] = {  # what is assumed of them
 }
 UNBOUNDED = "The unbounded loss follows from the law that the algorithm states: no count shows it."
 ORDER: tuple[Verdict, ...] = ("violated", "no power", "not refuted")
-LONGEST = 10_000  # letters of one text: a longer one is somebody's joke, and is cut
-FARTHEST = 1e6  # times too small a power: nobody makes so many runs
-RARE = 1e-4  # probability of a false alarm, above which a violation is to be confirmed
-HALF = 0.5  # of a promise: a bound below it says little of how much is lost
-STACKED = 3  # marks above or below one letter: more of them would cover the lines around
-UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable, says Unicode, and nothing to be seen
+LONGEST = 10_000  # characters of one text; the rest is cut off
+FARTHEST = 1e6  # ratio of excesses beyond which no number of runs is advised, since nobody makes so many
+RARE = 1e-4  # error probability above which a violation should be confirmed
+HALF = 0.5  # of a promise: a smaller bound says little about the true loss
+STACKED = 3  # combining marks on one letter; more would cover the lines above and below
+UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")  # printable according to Unicode, but invisible
 
 
 def visible(words: str, most: int = LONGEST) -> str:
-    """Return hostile text in which nothing hides, reverses or covers other text: such letters are escaped."""
+    """Return hostile text with escapes for characters that are invisible, or reverse or cover other text."""
     head, rest = words[:most], len(words) - most
     ending = f" ... ({rest:,} more letters)" if rest > 0 else ""
     if head.isascii() and head.isprintable():
@@ -60,12 +60,12 @@ def visible(words: str, most: int = LONGEST) -> str:
 
 
 def event_class(result: AuditResult) -> str:
-    """Return the kind of event that was counted, with its article; it is no secret."""
+    """Return the kind of counted event, with its article; it is public."""
     return NAMED.get(result.bound, Method).counted
 
 
 def meaning(result: AuditResult) -> list[str]:
-    """Return an audit in sentences that need no mathematics: the promise, then whether it holds."""
+    """Explain an audit without mathematics: first the promise, then whether it holds."""
     claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
     secret = (
         f"whether one {result.unit} is in the data"
@@ -91,7 +91,7 @@ def meaning(result: AuditResult) -> list[str]:
             "against it."
         )
     if result.support is not None:
-        chance = result.support.get("probability")  # which a redacted audit does not tell
+        chance = result.support.get("probability")  # missing in a redacted audit
         likely = "" if chance is None else f" of probability {nearest(chance)}"
         sentences.append(
             f"It is broken without limit. By the exact law of the algorithm, an output{likely} is possible on only one "
@@ -105,12 +105,12 @@ def meaning(result: AuditResult) -> list[str]:
 
 
 def worst_first(audits: Sequence[tuple[str, AuditResult]]) -> list[tuple[str, AuditResult]]:
-    """Return audits in the order of their verdicts, those that prove most of their promise first."""
+    """Sort audits by verdict, and then by the ratio of lower bound to promise, largest first."""
     return sorted(audits, key=lambda entry: (ORDER.index(entry[1].verdict), -excess(entry[1]), entry[0]))
 
 
 def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
-    """Return the conclusion from audits of promises, at least one, in a sentence."""
+    """Return the conclusion from one or more audits in one sentence."""
     verdicts = [result.verdict for _, result in audits]
     broken, idle, every = verdicts.count("violated"), verdicts.count("no power"), number_of(len(audits), "audit")
     if len(audits) > 1:
@@ -125,7 +125,7 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 
 def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]]:
-    """Return what to do after an audit: sentences, each with its commands. `option` is as for `remedy`."""
+    """Return the next steps after an audit as sentences with commands; `option` is passed to `remedy`."""
     advice: list[tuple[str, list[str]]]
     if result.verdict == "violated":
         advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", [])]
@@ -147,7 +147,7 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
         return [(again, []), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", [])]
     saved, share = result.provenance.get("next"), excess(result)
-    several = saved if isinstance(saved, list) else [saved]  # earlier files have one, forged ones anything
+    several = saved if isinstance(saved, list) else [saved]  # earlier files have a string, forged ones anything
     commands = [command for command in several if isinstance(command, str)]
     searches = any(one.startswith("plaudit search ") for one in commands)
     many = " A search tries many, also with one row fewer." if searches else ""
@@ -161,7 +161,7 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
 
 
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
-    """Return how many known bugs were detected, in a sentence; nothing where there are none."""
+    """Return a sentence on how many known bugs were detected, or an empty string if there are none."""
     verdicts = [result.verdict for name, result in audits if name in known_bugs]
     detected = verdicts.count("violated")
     parts = [f"{detected} detected, as expected"] if detected else []
@@ -170,13 +170,13 @@ def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection
 
 
 def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
-    """Return a paragraph on audits, the clearest violation first, that can be quoted; names are as they are given."""
+    """Return a quotable paragraph on audits, sorted by `worst_first`; names are not escaped."""
     name, first = audits[0]
     violated, alone = first.verdict == "violated", len(audits) == 1
     sentences = [headline(audits)]
     if violated and not alone:
         sentences.append(f"The clearest violation is that of {name}.")
-    if violated or alone:  # the largest of several bounds has no such confidence
+    if violated or alone:  # the largest of several bounds does not have its nominal confidence
         sentences += meaning(first)
     levels = sorted(result.confidence for _, result in audits)
     sure = " to ".join(dict.fromkeys(map(percent, (levels[0], levels[-1]))))
@@ -191,7 +191,7 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 
 def unseen(result: AuditResult) -> list[str]:
-    """Return sentences on losses that this audit could not have detected, besides those that no audit could."""
+    """Return sentences on losses that this audit could have missed, besides those that every audit can miss."""
     known = result.verdict == "violated" or result.far_below_claim or result.detectable == math.inf
     sentences = () if result.verdict == "violated" else result.power or (reach(result),)
     return [
@@ -204,12 +204,12 @@ def unseen(result: AuditResult) -> list[str]:
 
 
 def remedy(result: AuditResult, option: str = "") -> str:
-    """Return how many runs, or people at once, would give power to an audit without it; empty for another audit."""
-    # `option` says how to ask for more runs. The excess of the minimum detectable loss, which has to come down to twice
-    # the promise, shrinks as one over the root of the runs, and as one over the people; rho goes with the square of
-    # such a loss. A fifth more is advised: the next event may be rarer, and the delta of a group is larger.
+    """Return how many runs, or how large a group, would give power to an audit without it; else an empty string."""
+    # `option` is the option for more runs. The minimum detectable loss must shrink to twice the promise. Its excess
+    # over the promise is proportional to 1/sqrt(runs) and to 1/people; for rho, this holds for the square root of the
+    # loss. The advice adds 20%: the next event may be rarer, and the delta of a group is larger.
     claim = result.claim
-    if result.verdict != "no power" or not claim.budget:  # twice a promise of nothing is nothing
+    if result.verdict != "no power" or not claim.budget:  # twice a promise of 0 is 0
         return ""
     how = f" ({option})" if option and result.design != "outputs" else ""
     unit = "people" if result.unit == "person" else f"{result.unit}s"
@@ -217,7 +217,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
     beyond = ((result.detectable / claim.budget) ** power - 1) / (2**power - 1)
     if result.design == "one_run":
         return f"more cells, or more {unit} in each of them"
-    if result.distance > 1 and largest_bound(result):  # what the runs prove of all of them is shared among them
+    if result.distance > 1 and largest_bound(result):  # the bound for the group is divided by its size
         fewer = math.ceil(result.distance * (result.ceiling / claim.budget) ** power) - 1
         return f"databases that differ in {fewer} {unit} at most, or more runs{how}" if fewer else f"more runs{how}"
     if beyond > FARTHEST:
@@ -228,7 +228,7 @@ def remedy(result: AuditResult, option: str = "") -> str:
 
 
 def assumptions(result: AuditResult) -> list[str]:
-    """Return sentences on what this audit assumes and what it checked, besides the assumptions of all audits."""
+    """Return sentences on assumptions and checks of this audit, besides the assumptions of all audits."""
     steps = "one step" if result.distance == 1 else f"{result.distance:,} steps"
     known = "computed from the databases" if result.adjacency == "verified" else "declared by the auditor"
     runs = RUNS[result.design]
@@ -252,7 +252,7 @@ def _step(result: AuditResult) -> str:
 
 
 def _in_100(promised: float, proved: float) -> tuple[str, str]:
-    """Return two probabilities in percent, at most and at least, that are equal only if the probabilities are."""
+    """Format two probabilities in percent, the first rounded up and the second down, so that their order stays."""
     for digits in range(4, 12):
         words = at_most(100 * promised, digits), at_least(100 * proved, digits)
         if (float(words[1]) > float(words[0])) == (proved > promised):

@@ -1,4 +1,4 @@
-"""Results of measurements, and how they are saved, worded and drawn. Other packages compute them."""
+"""Results of measurements: save, describe and draw them. Other packages compute them."""
 
 from __future__ import annotations
 

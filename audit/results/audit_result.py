@@ -1,4 +1,4 @@
-"""`AuditResult`: a promise compared with counted runs, and the verdict that follows from its numbers."""
+"""`AuditResult`: the lower bound from counted runs, the promise, and the verdict that follows from both."""
 
 from __future__ import annotations
 
@@ -26,58 +26,58 @@ Verdict = Literal["violated", "not refuted", "no power"]
 Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
-ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`, by which its method is known
-PUBLIC = ("software", "python", "platform", "created")  # of the provenance: nothing that anyone could name
+ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`; it identifies the method
+PUBLIC = ("software", "python", "platform", "created")  # keys of the provenance without names that users chose
 
 
 @dataclass(frozen=True, eq=False)
 class AuditResult(Reported):
-    """A promise compared with counted runs.
+    """A promise, and a lower bound on the loss from counted runs.
 
     `measured` is a lower bound on the loss at the stated confidence: it can refute the promise, but never confirm it.
 
     Attributes
     ----------
     mechanism, pair : str
-        What was run, and the two databases, in words.
+        Descriptions of the mechanism and of the two databases.
     claim, measured : PureDP, ApproxDP, ZCDP or GaussianDP
         The promise, and the lower bound of the same family: the true loss is at least this, at `confidence`.
     verdict : {"violated", "not refuted", "no power"}
         ``"no power"`` if the runs could not have detected twice the promised loss.
     event, attack, searched, tried : str, str, str, tuple of str
-        The rule that was counted, the attack that found it, what it was chosen from, and all attacks that had one.
+        The counted event, the attack that proposed it, the candidates searched, and all attacks with candidates.
     counts, basis : dict
-        For ``"x"`` and ``"y"`` the counting ``runs``, and in how many the event guessed each database, or how many are
-        in each bin of a likelihood ratio; and what the bound needs besides.
+        For ``"x"`` and ``"y"``: the counting ``runs``, and how many of them the event assigns to each database, or
+        fall into each bin of a likelihood ratio. `basis` has further inputs of the bound.
     relation, unit : str
-        What one step between neighbors is, and whose data change: a person's, a household's or a record's.
+        The neighbor relation, and the unit whose data change: a person, a household or a record.
     distance, adjacency : int, {"verified", "declared"}
-        Steps between the two databases (every loss here is for one), and whether plaudit computed them.
+        Steps between the two databases (losses are for one step), and whether plaudit computed the distance.
     bound : str
         The theorem behind `measured`.
     confidence : float
-        One-sided, for everything that the audit searched.
+        One-sided, and valid despite the search over events.
     size, selection : int
-        Runs in all, and those of them that chose the event.
+        All runs, and the selection runs among them, which chose the event.
     ceiling : float
-        Largest bound that this number of runs could give: an epsilon, delta, rho or mu, as in the claim.
+        Largest bound that this number of runs could give, in the parameter of the claim.
     detectable : float
-        Minimum detectable loss: the smallest that this many runs call a violation with power 0.8, selection included.
+        Minimum detectable loss: the smallest loss that this many runs detect with power 0.8, selection included.
     support : dict or None
-        The witness of an unbounded loss, from the exact law: ``order`` and ``probability``.
+        The witness of an infinite loss, from the exact law: ``order`` and ``probability``.
     seed_entropy : int or None
         The `rng` that reproduces the audit; None once redacted.
     provenance, seconds : dict, float
-        Software, platform and parameters; wall time.
+        Software, platform, parameters; elapsed seconds.
     confidential : bool
-        Whether the databases are confidential: then so are event, counts and labels.
+        Whether the databases are confidential. If so, event, counts and labels are, too.
     notes : tuple of str
-        What else a reader should know, such as warnings of the mechanism and how often they came.
+        Further remarks for the reader, such as warnings of the mechanism with their numbers.
     others : tuple of dict
-        Events that the same runs counted and that proved less. All events share the error probability.
+        Other events counted on the same runs, whose bounds are smaller. All events share the error probability.
     rare : float
-        A value, word or failure that only one database gives, always the same and in the same place, is found with
-        power 0.8 if it comes once in this many runs. Infinite if none is, or none was searched.
+        A fixed value, word or failure in a fixed place that only one database gives is detected with power 0.8 if it
+        occurs once in this many runs. Infinite if no rate is detected, or none was searched for.
     """
 
     mechanism: str
@@ -114,7 +114,7 @@ class AuditResult(Reported):
         return line(self.summary(), self.searched, self.notes)
 
     def summary(self, name: str | None = None) -> dict[str, Any]:
-        """Return what tables and programs show of the audit, by default with its mechanism for a name."""
+        """Return a flat summary for tables and programs; the name is that of the mechanism by default."""
         claim = self.claim
         return {
             "name": printable(self.mechanism if name is None else name),
@@ -146,7 +146,7 @@ class AuditResult(Reported):
 
     @property
     def design(self) -> Design:
-        """How the runs were made: by plaudit on both databases ("coins"), elsewhere ("outputs"), or in one run."""
+        """How runs were made: by plaudit on both databases ("coins"), by another program ("outputs"), or "one_run"."""
         if self.bound == ONE_RUN:
             return "one_run"
         from_outputs = self.mechanism == GIVEN_OUTPUTS if self.redacted else "runs_x" in self.parameters
@@ -154,13 +154,13 @@ class AuditResult(Reported):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the audit; a file written by hand may have none."""
+        """The parameters of the audit, empty if a file edited by hand has none."""
         parameters = self.provenance.get("parameters")
         return parameters if isinstance(parameters, dict) else {}
 
     @property
     def witness(self) -> str:
-        """The output that proves an unbounded loss, in words; empty without one."""
+        """A description of the output that proves an infinite loss, or an empty string."""
         if self.support is None:
             return ""
         if "probability" not in self.support:
@@ -169,16 +169,16 @@ class AuditResult(Reported):
 
     @property
     def far_below_claim(self) -> bool:
-        """Whether the largest bound is far below the promise: then no minimum detectable loss is announced."""
+        """Whether the lower bound is far below the promise; if so, no minimum detectable loss is shown."""
         return self.verdict == "not refuted" and is_far(self.measured.budget, self.claim.budget, self.detectable)
 
     @property
     def power(self) -> tuple[str, ...]:
-        """What a pass could have hidden, in sentences; empty for a violation."""
+        """Sentences on losses that a pass could have missed; empty for a violation."""
         return () if self.verdict == "violated" or self.redacted else power(self)
 
     def redact(self) -> AuditResult:
-        """Return claim, bound, verdict and sizes only: the rest can disclose true counts or names."""
+        """Return a copy with only claim, bound, verdict and sizes, since the rest can disclose true counts or names."""
         public = {key: self.provenance[key] for key in PUBLIC if key in self.provenance}
         return replace(
             self,
@@ -187,7 +187,7 @@ class AuditResult(Reported):
             counts={name: {"runs": side["runs"]} for name, side in self.counts.items() if "runs" in side},
             pair=REDACTED,
             searched=REDACTED,
-            # Where noise ends, the probability of a witness is the count.
+            # If noise is bounded, the probability of a witness can disclose the true count.
             support=None if self.support is None else {"order": REDACTED},
             seed_entropy=None,
             provenance={**public, "parameters": {}},
@@ -215,19 +215,19 @@ class AuditResult(Reported):
         return f"Privacy audit of {self.mechanism}", {"audits": [(self.mechanism, self)]}
 
     def to_frame(self) -> Any:
-        """Return the summary as a data frame of one row, which `pandas.concat` puts below others."""
+        """Return the summary as a data frame with one row, for `pandas.concat`."""
         return frame([self.summary()])
 
     def _repr_html_(self) -> str:
         return audit_html(self.summary(), self.notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for strict JSON: infinity is the string "inf"."""
+        """Return plain values for strict JSON; infinity becomes the string "inf"."""
         return {"kind": "audit", **plain(self)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> AuditResult:
-        """Rebuild a result from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
+        """Rebuild a result from the output of `to_dict`; wrong fields or a wrong verdict raise a ValueError."""
         result = cls(**read(cls, values, "audit", optional=True))
         typed(Basis, result.basis)
         if not isinstance(result.provenance.get("parameters", {}), dict):
@@ -244,7 +244,7 @@ class AuditResult(Reported):
         if type(result.claim) is not type(result.measured):
             kinds = f"{type(result.claim).__name__} and {type(result.measured).__name__}"
             raise ValueError(f"claim and measured must be of one family, got {kinds}")
-        # What was measured has the budget of the promise, also where its epsilon is 0.
+        # `measured` gets the budget (epsilon or delta) of the claim: its own would be ambiguous at epsilon 0.
         numbers = result.measured.parameters | {"relation": result.measured.relation}
         result = replace(result, measured=result.claim.with_parameters(numbers))
         if result.measured != result.claim.at(result.measured.budget):
@@ -259,12 +259,12 @@ class AuditResult(Reported):
         return result
 
     def to_json(self, path: str | Path) -> None:
-        """Write the result to a file, whole or not at all, over the same result only; a confidential one is private."""
+        """Write the result atomically; replace only the same result. The file of a confidential one is private."""
         save_json(Path(path), self.to_dict(), private=self.confidential)
 
 
 def verdict_of(claim: Claim, measured: Claim, detectable: float, unbounded: bool = False) -> Verdict:
-    """Return the verdict that follows from the numbers, all of one family and relation."""
+    """Return the verdict that follows from the numbers, which must be of one family and relation."""
     if unbounded or not measured <= claim:
         return "violated"
     return "no power" if detectable > 2 * claim.budget else "not refuted"

@@ -1,4 +1,4 @@
-"""`LossEstimate`: a point estimate of privacy loss with its assumptions in words, never a verdict."""
+"""`LossEstimate`: a point estimate of privacy loss with its assumptions, never a verdict."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ CURVE = ("at", "loss", "low", "high")
 
 @dataclass(frozen=True, eq=False)
 class LossEstimate(Reported):
-    """A point estimate of privacy loss as a curve over events, with its assumptions in words.
+    """A point estimate of privacy loss, as a curve over events, with its assumptions.
 
-    It rests on assumptions that the runs cannot check, so it never becomes a verdict.
+    The runs cannot check these assumptions, so an estimate is never a verdict.
 
     Attributes
     ----------
     method : str
         Name of the estimator.
     at, loss : ndarray of float, shape (m,)
-        Places on the axis of errors, in people, and log-ratios for one person there, in nats; NaN if no run shows one.
+        Errors, in people, and the log-ratio for one person at each error, in nats; NaN if it cannot be estimated.
     low, high : ndarray of float, shape (m,)
-        Pointwise interval of `confidence`; NaN where there is none.
+        Pointwise confidence interval; NaN if there is none.
     value, interval, confidence : float, tuple of float, float
-        `statistic` of the curve, in `unit`, and its interval; the confidence is two-sided, of each interval by itself.
+        `statistic` of the curve, in `unit`, and its interval. The confidence is two-sided, for each interval alone.
     assumptions : tuple of str
-        What must be true for the estimate to mean a privacy loss.
+        Conditions under which the estimate is a privacy loss.
     size, areas : int
         Runs (over both databases if there are two), and residuals per run.
     settings : dict
-        Every setting that the numbers depend on, as plain lists, numbers and strings.
+        All settings on which the numbers depend, as plain lists, numbers and strings.
     statistic : {"median |loss|", "largest |loss|", "rho", "sum over components"}
-        What `value` is. The largest is biased upwards by noise.
+        The meaning of `value`. The largest is biased upwards by noise.
     """
 
     method: str
@@ -65,7 +65,7 @@ class LossEstimate(Reported):
 
     @property
     def maximum(self) -> float:
-        """Largest ``|loss|`` on the curve: biased upwards by noise in the tails, and unbounded as the window grows."""
+        """Largest ``|loss|`` on the curve. Noise in the tails biases it upwards, without limit as the window grows."""
         return float(np.nanmax(np.abs(self.loss)))
 
     @property
@@ -75,19 +75,19 @@ class LossEstimate(Reported):
 
     @property
     def axes(self) -> tuple[str, str]:
-        """What the curve is over, and its unit: values of components, or log-ratios of one law."""
+        """Labels of both axes of the curve: components of the output, or errors, and the unit of the loss."""
         if "components" in self.settings:
             return "component of the output", self.unit
         return "error of a count, in people", "nats"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before you use the number."""
+        """Cautions about the number."""
         return (str(self.settings["note"]),) if "note" in self.settings else ()
 
     @property
     def confidential(self) -> bool:
-        """Whether its settings call the data confidential."""
+        """Whether the data are confidential, according to the settings."""
         return self.settings.get("confidential") is True
 
     def __str__(self) -> str:
@@ -125,12 +125,12 @@ class LossEstimate(Reported):
         return as_html("Estimate, no bound and never a verdict", facts, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and numbers, ready for strict JSON: NaN becomes None, infinity the string "inf"."""
+        """Return plain lists and numbers for strict JSON; NaN becomes None, and infinity the string "inf"."""
         return {"kind": "estimate", **plain(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> LossEstimate:
-        """Rebuild an estimate from what `to_dict` returned; refuse fields that are missing, unknown or wrong."""
+        """Rebuild an estimate from the output of `to_dict`; missing, unknown or wrong fields raise a ValueError."""
         estimate = cls(**read(cls, data, "estimate", unknown=math.nan))
         if len(sizes := {getattr(estimate, name).size for name in CURVE}) != 1:
             raise ValueError(f"{', '.join(CURVE)} must be of one length, got {sorted(sizes)}")

@@ -12,23 +12,23 @@ from audit.io.files import Kind, parsed_json, read_bytes, write_atomically
 __all__ = ["SCHEMA", "findings", "kind_of", "read_json", "save_json", "write_json"]
 
 SCHEMA = 2
-# Of a result: what may differ where the same audit is made again, and what its file adds.
+# Fields of a result that may differ if the same audit is repeated, and fields that only its file has.
 UNREPEATED = ("seconds", "provenance", "notes", "schema", "sha256")
 
 
 def kind_of(kind: str) -> Kind:
-    """Return the kind of file, by its first bytes, that `write_json` writes for values of a kind."""
+    """Return the kind of file that `write_json` writes for values of this kind; its first bytes identify it."""
     return Kind(f"a file of plaudit of the kind {kind}", b'{\n "schema": ', f',\n "kind": "{kind}",\n'.encode())
 
 
 def write_json(path: Path, values: dict[str, Any], *, private: bool = False) -> None:
-    """Write plain values as JSON with schema version and SHA-256, where nothing is or a file of the same kind."""
+    """Write plain values as JSON with schema version and SHA-256; replace only a file of the same kind."""
     write_atomically(path, _text(values), kind_of(values.get("kind", "")), private=private)
 
 
 def save_json(path: Path, values: dict[str, Any], *, private: bool = False, commanded: bool = False) -> None:
-    """Write a result where nothing is, or in place of the same result; any other is a FileExistsError."""
-    # It is the same if the same command found the same with the same seed, or no command and not `commanded`.
+    """Write a result; replace only a file with the same result, else raise a FileExistsError."""
+    # Results are the same if findings (with the seed) and commands agree; both may lack a command if not `commanded`.
     content = _text(values).encode()
     has_command = any("command" in (values.get(part) or {}) for part in ("provenance", "settings"))
     if (has_command or not commanded) and _is_repeat(path, json.loads(content)):
@@ -38,21 +38,21 @@ def save_json(path: Path, values: dict[str, Any], *, private: bool = False, comm
 
 
 def findings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return what a result found, without its time, place and warnings."""
+    """Return the fields of a result that a repeated audit reproduces: no time, provenance or notes."""
     return {key: value for key, value in values.items() if key not in UNREPEATED}
 
 
 def _is_repeat(path: Path, values: dict[str, Any]) -> bool:
     try:
         saved = read_json(path)
-    except (ValueError, OSError):  # no result, or one that cannot be read: not ours to replace
+    except (ValueError, OSError):  # no result, or unreadable: do not replace it
         return False
     old, new = (one.get("provenance") or {"command": None} for one in (saved, values))
     return findings(saved) == findings(values) and isinstance(old, dict) and old.get("command") == new.get("command")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what `write_json` wrote, at most 64 MiB; values of schema 1 lack what was added since."""
+    """Read a file of `write_json`, at most 64 MiB. Values of schema 1 lack the fields added later."""
     content = read_bytes(path)
     try:
         body = parsed_json(content)
@@ -60,7 +60,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise ValueError("it has no checksum")
         checksum = body.pop("sha256")
         intact = checksum == _digest(body)
-    except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8: all of them not a result
+    except (ValueError, RecursionError) as error:  # too deep, too many digits, not UTF-8
         reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
         raise ValueError(f"{path} is not a result file: {reason.splitlines()[0]}") from None
     schema = body.pop("schema", None)
@@ -75,7 +75,7 @@ def _text(values: dict[str, Any]) -> str:
     if reserved := {"schema", "sha256"} & values.keys():
         raise ValueError(f"values must leave schema and sha256 to the file, got {', '.join(sorted(reserved))}")
     body = {"schema": SCHEMA, **values}
-    body["sha256"] = _digest(json.loads(_encoded(body)))  # of what will be read: keys that are numbers become text
+    body["sha256"] = _digest(json.loads(_encoded(body)))  # as it will be read: JSON makes numeric keys text
     return _encoded(body) + "\n"
 
 

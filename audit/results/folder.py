@@ -1,4 +1,4 @@
-"""Folders of saved results: read one by one or all at once, and added to without losing what is there."""
+"""Folders of saved results: read one or all, and save results without replacing others."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Results", "audits_of_session", "name_in_files", "read_audits", "read
 
 Saved = AuditResult | LossEstimate | ReplayRecord
 KINDS: dict[str, type[Saved]] = {"audit": AuditResult, "estimate": LossEstimate, "replay": ReplayRecord}
-LONGEST = 180  # bytes of a name: file systems hold 255, with number and ending
+LONGEST = 180  # bytes of a name; file systems allow 255, including number and suffix
 ENTRY = {"node_id": str, "attempt": int, "call": int, "expected": str, "audit": dict}  # of a test session
-EXPECTED = ("not refuted", "violated")  # of a promise, and of a known bug
+EXPECTED = ("not refuted", "violated")  # of a promise; of a known bug
 
 
 class Results(NamedTuple):
@@ -32,19 +32,19 @@ class Results(NamedTuple):
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """What audits and replays say, without the violations that tests expect."""
+        """Verdicts of audits and replays, without the violations that tests expect."""
         every: list[tuple[str, AuditResult | ReplayRecord]] = [*self.audits, *self.replays]
         return [one.verdict for name, one in every if not (one.verdict == "violated" and name in self.known_bugs)]
 
 
 def name_in_files(name: str) -> str:
-    """Return a name as a file may have it, on any system: letters, digits, dashes, dots and underscores."""
+    """Return a file name that is valid on any system: letters, digits, dashes, dots and underscores."""
     plain = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
     return plain.encode()[:LONGEST].decode(errors="ignore").strip(".") or "audit"
 
 
 def save_result(result: Saved, folder: Path, name: str) -> Path:
-    """Write a result into a folder under its name, or the next that is free, name-2; return the file."""
+    """Save a result in a folder under its name, or under the next free one, such as name-2; return the path."""
     plain, number = name_in_files(name), 1
     while True:
         path = folder / f"{plain}{'' if number == 1 else f'-{number}'}.json"
@@ -57,16 +57,16 @@ def save_result(result: Saved, folder: Path, name: str) -> Path:
 
 
 def read_audits(*paths: Path) -> list[tuple[str, AuditResult]]:
-    """Read saved audits with their names, at least one; other results are left out."""
+    """Read saved audits, at least one, with their names; other kinds of results are left out."""
     return read_results(*paths, needed=("audits",)).audits
 
 
 def read_results(
     *paths: Path, needed: Sequence[str] = (), through: Callable[[Collection[Path]], Iterable[Path]] = iter
 ) -> Results:
-    """Read saved results with their names: those of folders and of test sessions, and those of single files."""
-    # Of several with one name the second is called (2); a file that is named twice is read once. Without a result of a
-    # `needed` kind it is a ValueError. Files go `through` a function that shows progress.
+    """Read saved results with their names, from folders, single files and reports of test sessions."""
+    # The second result of the same name gets the suffix (2). A file given twice is read once. If no result is of a
+    # `needed` kind, a ValueError is raised. The function `through` wraps the iteration over files to show progress.
     lists: dict[type[Saved], list[Any]] = {AuditResult: [], LossEstimate: [], ReplayRecord: []}
     names, known_bugs = set[str](), set[str]()
     for file in through({file.resolve(): file for path in paths for file in _files(path)}.values()):
@@ -108,7 +108,7 @@ def _read(path: Path) -> list[tuple[str, Saved, bool]]:
 
 
 def audits_of_session(entries: Any) -> Iterator[tuple[str, AuditResult, bool]]:
-    """Yield the audits that a test suite asserted: their names, and whether the test expects a violation."""
+    """Yield the audits of a test session: name, result, and whether the test expects a violation."""
     for entry in entries if isinstance(entries, list) else [entries]:
         if not isinstance(entry, dict) or any(type(entry.get(key)) is not kind for key, kind in ENTRY.items()):
             raise ValueError(f"an audit of a test session must have {', '.join(ENTRY)}, got {repr(entry)[:80]}")

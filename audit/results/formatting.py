@@ -1,4 +1,4 @@
-"""Numbers of one audit as every view shows them: rounded here alone, and so that no digit says more than was shown."""
+"""Format the numbers of an audit for all views. Only this module rounds; bounds are rounded to stay valid."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ CONFIDENTIAL = "CONFIDENTIAL"
 WARNING = f"{CONFIDENTIAL}: the databases behind these audits are, and so are events, counts and labels."
 NEIGHBORS: dict[Relation, str] = {"add_remove": "{} added or removed", "replace_one": "{} replaced"}
 DIGITS = 4
-LARGE = 6  # digits before the point, from which powers of ten are shorter
-EXACT = 17  # significant digits with which a float is what it is
+LARGE = 6  # digits before the point; larger numbers are written with an exponent
+EXACT = 17  # significant digits that determine a float
 
-# What readers see: a summary in fewer and larger pieces, with their headings.
+# Columns of a table with their headings; some merge several entries of a summary.
 COLUMNS = {
     "name": "name",
     "mechanism": "mechanism",
@@ -55,38 +55,38 @@ COLUMNS = {
 
 
 def number_of(number: int, what: str) -> str:
-    """Return how many there are of something: 1 audit, 12,000 audits."""
+    """Return a number with its noun: 1 audit, 12,000 audits."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def plain_number(value: float) -> float | str:
-    """Return a number, not NaN, as JSON can hold it: infinity is the string "inf" or "-inf"."""
+    """Return a number, not NaN, for JSON; infinity becomes the string "inf" or "-inf"."""
     return str(float(value)) if math.isinf(value) else value
 
 
 def at_least(value: float, digits: int = DIGITS) -> str:
-    """Return a lower bound in words: rounded down, so that it stays one."""
+    """Format a lower bound, rounded down so that it stays valid."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
 def at_most(value: float, digits: int = DIGITS) -> str:
-    """Return an upper bound in words: rounded up, so that it stays one."""
+    """Format an upper bound, rounded up so that it stays valid."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
 def nearest(value: float, digits: int = DIGITS) -> str:
-    """Return a number that somebody chose, such as a promise: rounded to the nearest, without zeros at its end."""
+    """Format a chosen number, such as a promise, rounded to nearest and without trailing zeros."""
     words, exponent, power = _rounded(value, digits, ROUND_HALF_EVEN).partition("e")
     return (words.rstrip("0").rstrip(".") if "." in words else words) + exponent + power
 
 
 def percent(confidence: float) -> str:
-    """Return a confidence in percent, with as many nines as it has."""
+    """Format a confidence in percent; it is rounded down and keeps all its nines."""
     return f"{(100 * _rounded_confidence(confidence)).normalize():f}%"
 
 
 def texts(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the summary of an audit as it is written everywhere: the one place where its numbers are rounded."""
+    """Format all values of a summary as text. Every view uses it, so that the same number looks the same."""
     promised, measured, detectable = _losses(summary["promised"], summary["measured"], summary["detectable"])
     return {
         **{key: "" if value is None else str(value) for key, value in summary.items()},
@@ -101,7 +101,7 @@ def texts(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def row(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the summary of an audit as a reader sees it, with the keys `COLUMNS`; words are hostile text still."""
+    """Format a summary for a table with the keys of `COLUMNS`; text is not yet made safe for the terminal."""
     cells = texts(summary)
     group = f", the databases {cells['distance']} steps apart" if summary["distance"] > 1 else ""
     declared = " (declared)" if summary["adjacency"] == "declared" else ""
@@ -116,7 +116,7 @@ def row(summary: Mapping[str, Any]) -> dict[str, str]:
 
 
 def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -> str:
-    """Return an audit, what its event was chosen from and what to know besides, in one line for a memo."""
+    """Return an audit in one line, with the events searched, its power and its notes."""
     cells = row(summary)
     secret = f"{CONFIDENTIAL}: " if summary["confidential"] else ""
     relation = "add/remove" if summary["relation"] == "add_remove" else "replace one"
@@ -133,7 +133,7 @@ def line(summary: Mapping[str, Any], searched: str, notes: Sequence[str] = ()) -
 
 
 def missing_power(summary: Mapping[str, Any]) -> str:
-    """Return how large a loss an audit without power would have detected, in words beside a chart; else nothing."""
+    """Return a label for a chart: the loss that an audit without power could detect; empty for other audits."""
     if summary["verdict"] != "no power" or not 0 < summary["promised"] < math.inf:
         return ""
     if summary["detectable"] == math.inf:
@@ -142,7 +142,7 @@ def missing_power(summary: Mapping[str, Any]) -> str:
 
 
 def _losses(promised: float, measured: float, detectable: float) -> tuple[str, str, str]:
-    """Return promise, lower bound and minimum detectable loss, with digits enough for the verdict to follow."""
+    """Format promise, lower bound and minimum detectable loss with enough digits for the verdict to follow."""
     for digits in range(DIGITS, EXACT + 1):
         promise = nearest(promised, digits)
         bound = _on_its_side(measured, promised, float(promise), at_least)
@@ -153,16 +153,16 @@ def _losses(promised: float, measured: float, detectable: float) -> tuple[str, s
 
 
 def _on_its_side(loss: float, limit: float, promise: float, write: Callable[[float, int], str]) -> str:
-    """Return a loss with the fewest digits that show whether it exceeds the promise; empty if none do."""
+    """Format a loss with the fewest digits that keep its order to the promise; empty if no digits do."""
     written = (write(loss, digits) for digits in range(DIGITS, EXACT + 1))
     return next((words for words in written if (float(words) > promise) == (loss > limit)), "")
 
 
 def _rounded(value: float, digits: int, rounding: str) -> str:
-    exact = Decimal(repr(float(value)))  # the shortest decimal form, which is what files hold: 0.1 is not a bit more
+    exact = Decimal(repr(float(value)))  # the shortest decimal form, as in files: 0.1 is exactly 0.1
     if not exact.is_finite() or not exact:
         return "0" if exact == 0 else str(float(value))
-    integral = exact.adjusted() + 1 if 0 <= exact.adjusted() < LARGE else 0  # digits before the point are no noise
+    integral = exact.adjusted() + 1 if 0 <= exact.adjusted() < LARGE else 0  # keep all digits before the point
     rounded = Context(prec=max(digits, integral), rounding=rounding).plus(exact)
     size = rounded.adjusted()
     if -DIGITS <= size < LARGE:

@@ -1,4 +1,4 @@
-"""Results in a notebook: as HTML below a cell, as a data frame, and as a page in a file."""
+"""Views of results for notebooks: HTML, data frames, and HTML pages in files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CAUTION = "A pass is no proof: a loss below the minimum detectable loss, or in o
 
 
 def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
-    """Return one audit, from its summary, as HTML."""
+    """Return HTML of one audit from its summary."""
     cells = row(summary)
     secret = [WARNING] if summary["confidential"] else []
     caution = [] if cells["verdict"] == "violated" else [CAUTION]
@@ -31,7 +31,7 @@ def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
 
 
 def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str) -> str:
-    """Return several audits, from their summaries, as HTML."""
+    """Return an HTML table of several audits from their summaries."""
     cells = [row(summary) for summary in summaries]
     secret = [WARNING] if any(summary["confidential"] for summary in summaries) else []
     rows = [[one[key] for key in OF_SEVERAL] for one in cells]
@@ -40,7 +40,7 @@ def audits_html(title: str, summaries: Sequence[Mapping[str, Any]], verdict: str
 
 
 def frame(columns: Any) -> Any:
-    """Return rows or columns as a data frame of pandas."""
+    """Return rows or columns as a pandas DataFrame."""
     try:
         return import_module("pandas").DataFrame(columns)
     except ImportError:
@@ -48,14 +48,14 @@ def frame(columns: Any) -> Any:
 
 
 class Reported(ABC):
-    """A result that writes an HTML page of itself."""
+    """Base class of results with an HTML report."""
 
     @abstractmethod
     def _reported(self) -> tuple[str, dict[str, list[tuple[str, Any]]]]:
         """Return the title of the page, and its audits or estimates, each with its name."""
 
     def report(self, path: str | Path) -> None:
-        """Write an HTML page, as ``plaudit report`` does, over such a page only; a confidential one is private."""
+        """Write the page of ``plaudit report``; replace only such a page. If confidential, the file is private."""
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"path must end in .html, got {str(path)!r}")

@@ -1,4 +1,4 @@
-"""Fields of results as JSON holds them, and read again: each by its type, numbers in the range of their name."""
+"""Convert fields of results to JSON and back, with checks of their types and of the ranges of numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Basis", "check_counts", "check_numbers", "check_other", "number", "p
 
 FINITE = sys.float_info.max
 MOST = LARGEST - 1
-Rule = tuple[type, float, float]  # whole or real, from, to
+Rule = tuple[type, float, float]  # int or float, smallest, largest
 RULES: dict[Rule, str] = {
     (int, 0, MOST): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks choosing most "
     "draws areas units resamples entries entries_changed entry starts",
@@ -37,7 +37,7 @@ NAMED_BY_OTHERS = ("mechanism", "software")
 
 
 def plain(result: Any) -> dict[str, Any]:
-    """Return the fields of a result for strict JSON: infinity is the string "inf", NaN is None."""
+    """Return the fields of a result for strict JSON; infinity becomes the string "inf", and NaN None."""
     return {part.name: _plain(getattr(result, part.name)) for part in fields(result)}
 
 
@@ -52,9 +52,9 @@ def _plain(value: Any) -> Any:
 
 
 def read(cls: type, values: Any, kind: str, *, unknown: float | None = None, optional: bool = False) -> dict[str, Any]:
-    """Return the fields of a saved result as its class takes them, all of them and no others."""
-    # `unknown` is what a number is that the file does not know. Where fields with a default are `optional`, files of
-    # earlier schemas may lack them.
+    """Return the fields of a saved result, converted for its class; missing or unknown fields are an error."""
+    # A number that is None becomes `unknown`. If `optional`, fields with a default may be missing, as in files of
+    # earlier schemas.
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
     hints, given = _hints(cls), {name: value for name, value in values.items() if name != "kind"}
@@ -73,7 +73,7 @@ def read(cls: type, values: Any, kind: str, *, unknown: float | None = None, opt
 
 
 def _field(value: Any, hint: Any, unknown: float | None) -> Any:
-    """Return a field as it was before `plain`, if its type is one that JSON lacks."""
+    """Undo `plain` for a field whose type JSON lacks."""
     kind, inside = get_origin(hint) or hint, get_args(hint)
     if Claim in (hint, *inside) and value is not None:
         return claim_from_dict(value)
@@ -85,8 +85,8 @@ def _field(value: Any, hint: Any, unknown: float | None) -> Any:
 
 
 def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
-    """Refuse numbers out of the range of their field; in lists and dicts their own rule holds, or the outer."""
-    if value == "-inf":  # as a number is written: no result has one
+    """Raise an error for numbers outside of the range of their field; nested ones without a rule inherit it."""
+    if value == "-inf":  # JSON form of minus infinity, which no result has
         value = -math.inf
     if isinstance(value, dict):
         for key, entry in value.items():
@@ -103,7 +103,7 @@ def check_numbers(value: Any, name: str = "", rule: Rule | None = None) -> None:
 
 
 def number(value: Any, unknown: float | None = None) -> float:
-    """Return a number from JSON as `plain_number` wrote it, and what is `unknown`, if given, for None."""
+    """Undo `plain_number`; None becomes `unknown` if that is given."""
     if value is None and unknown is not None:
         return unknown
     if value in ("inf", "-inf"):
@@ -114,7 +114,7 @@ def number(value: Any, unknown: float | None = None) -> float:
 
 
 def typed(cls: type, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields if each that is given is of its type, down to the entries of lists and dicts."""
+    """Return the fields after a check of their types, including entries of lists and dicts."""
     for name, hint in _hints(cls).items():
         if name in values and not _is_of(values[name], hint):
             words = hint.__name__ if isinstance(hint, type) else str(hint).removeprefix("typing.")
@@ -122,7 +122,7 @@ def typed(cls: type, values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-_hints = cache(get_type_hints)  # a third of the time to read a result, if each asked anew
+_hints = cache(get_type_hints)  # cached: it would take a third of the time of reading a result
 
 
 def _is_of(value: Any, hint: Any) -> bool:
@@ -143,28 +143,28 @@ def _is_of(value: Any, hint: Any) -> bool:
 
 
 class Basis(TypedDict, total=False):
-    """What bounds read besides the counts of an event, as JSON holds it; each method says which of these it reads."""
+    """Inputs of bounds besides the counts of an event, as JSON values; each method documents which it uses."""
 
-    share: int | float  # of the error probability; all of it if absent
-    inflation: int | float  # how many times as much the counts vary as those of independent runs; else 1
-    unseen: int | float  # share of the counted runs unlike all that selection saw
-    regions: int  # databases that the rule may name
-    weights: list[int | float]  # of the bins of a likelihood ratio, in nats
-    order: int | float  # of the Renyi divergence that they bound
-    toward: Literal["x", "y"]  # the database whose law stands first in it
-    look: int  # number of the look of an audit that may stop early, from 1; 0 where there is only one
-    looks: int | None  # how many there can be, if they share the error equally
-    choosing: int  # runs that chose the event of the last stage
-    expected: list[int | float] | None  # guesses by the last look, and the share of them to be right
-    shortfalls: list[int | float]  # of the bounds of events that other runs might have chosen, in nats
-    hits: int  # selection runs that must show an outcome of one database alone, to be chosen instead
+    share: int | float  # of the error probability; 1 if absent
+    inflation: int | float  # variance of the counts relative to independent runs; 1 if absent
+    unseen: int | float  # share of counted runs whose output differs from all selection runs
+    regions: int  # regions of the rule, one for each database that it may guess
+    weights: list[int | float]  # of bins of a likelihood ratio, in nats
+    order: int | float  # of the Renyi divergence that the weights bound
+    toward: Literal["x", "y"]  # the database whose law is the first argument of the divergence
+    look: int  # number of the look of an audit with early stopping, from 1; 0 without early stopping
+    looks: int | None  # most looks possible, if they share the error probability equally
+    choosing: int  # selection runs for the event of the last stage
+    expected: list[int | float] | None  # expected guesses by the last look, and share of correct ones
+    shortfalls: list[int | float]  # in bound, in nats, of events that other selection runs could choose
+    hits: int  # selection runs that an outcome of only one database needs in order to be chosen
     rated: int  # selection runs that chose the event
-    most: int  # canaries of one run that the rule could guess
-    detects: bool  # of several events, whether it gave the minimum detectable loss
+    most: int  # most canaries of one run that the rule can guess
+    detects: bool  # whether this event, of several, gave the minimum detectable loss
 
 
 class _Other(TypedDict):
-    """What is kept of an event that proved less."""
+    """An event of `others`, whose lower bound was smaller."""
 
     event: str
     attack: str
@@ -175,7 +175,7 @@ class _Other(TypedDict):
 
 
 def check_counts(counts: dict[str, dict[str, int]]) -> None:
-    """Refuse counts that no runs can give: they must be for x and y, and guesses and bins parts of the runs."""
+    """Raise an error for impossible counts: they must be for x and y, with at most `runs` guesses or bins in total."""
     if counts.keys() != {"x", "y"}:
         raise ValueError(f"counts must be of x and of y, got {', '.join(map(repr, counts)) or 'none'}")
     for name, side in counts.items():
@@ -185,7 +185,7 @@ def check_counts(counts: dict[str, dict[str, int]]) -> None:
 
 
 def check_other(other: dict[str, Any]) -> None:
-    """Refuse an event of `others` that lacks something, or that no method can have written."""
+    """Raise an error if an event of `others` lacks a field or has a wrong one."""
     typed(_Other, other)
     if missing := _Other.__required_keys__ - other.keys():
         raise ValueError(f"each of others must have {', '.join(sorted(missing))}")

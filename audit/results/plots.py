@@ -1,4 +1,4 @@
-"""Figures in the house style: they take numbers and an axis, and never run anything."""
+"""Draw figures in the house style from numbers; nothing is measured here."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ __all__ = [
     "save_figure",
 ]
 
-PAGE = 7.3  # inches of a text column: no figure is wider, so that its letters are never made smaller
+PAGE = 7.3  # inches of a text column; wider figures would be scaled down, with smaller text
 
-# Okabe and Ito (2008): told apart by color-blind readers; shapes and positions carry the meaning besides.
+# Okabe and Ito (2008): distinct for color-blind readers. Shapes and positions also carry the meaning.
 BLACK, ORANGE, BLUE, RED, GRAY = "#000000", "#E69F00", "#0072B2", "#D55E00", "#8C8C8C"
 GREEN, PURPLE, BROWN, CYAN = "#009E73", "#8F4A9E", "#8A5A24", "#4DB8D0"
-# A series that has no meaning of its own below: color, dashes, marker, as its legend says.
+# Color, dashes and marker of series that have no fixed meaning below; the legend explains them.
 SERIES = ((GREEN, "-", "o"), (PURPLE, "--", "s"), (BROWN, "-.", "^"), (CYAN, ":", "D"))
-# What things look like in all figures: a lower bound is a blue bar (of several kinds: shades of blue), a promise a
-# dashed line, an exact loss a diamond, an estimate orange; a violation is red and hatched, a bound without power gray
-# and dotted. Gray besides is what is cited or only guides the eye.
+# In all figures a lower bound is a blue bar (shades of blue for several kinds), a promise a dashed line, an exact loss
+# a diamond, an estimate orange, a violation red and hatched, and a bound without power gray and dotted. Gray is also
+# for cited numbers and guides of the eye.
 PALE = "#8DBFE0"
 SHADES = ("#00395C", BLUE, PALE)
 BOUND: dict[str, Any] = {"color": BLUE}
@@ -63,7 +63,7 @@ NO_POWER: dict[str, Any] = {"color": GRAY, "hatch": "..", "edgecolor": "white", 
 PROMISE: dict[str, Any] = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
 EXACT: dict[str, Any] = {"marker": "D", "color": BLACK, "markersize": 4.5, "linestyle": "none"}
 ESTIMATE: dict[str, Any] = {"color": ORANGE}
-# What every color of a figure becomes where its reader's screen is dark: an SVG that a page embeds follows that page.
+# Color -> color on a dark screen. An embedded SVG follows the color scheme of its page.
 DARK = {
     **{"#FFFFFF": "#14181E", BLACK: "#E4E7EA", GRAY: "#A3ABB4", RED: "#F07B3F", ORANGE: ORANGE, CYAN: CYAN},
     **{SHADES[0]: "#A9D6F5", BLUE: "#4A9FDC", PALE: "#2B6590", GREEN: "#1FB58A", PURPLE: "#C084D0", BROWN: "#BC8A63"},
@@ -76,7 +76,7 @@ METADATA: dict[str, dict[str, str | None]] = {
     ".pdf": {"CreationDate": None, "Creator": "plaudit"},
 }
 FOR_DARK = "@media screen and (prefers-color-scheme: dark){svg{fill:" + DARK[BLACK]
-FIGURES = {  # by their endings
+FIGURES = {  # by suffix
     ".svg": Kind("a figure of plaudit", b"<?xml", FOR_DARK.encode()),
     ".png": Kind("a figure of plaudit", b"\x89PNG", b"Software\0plaudit"),
     ".pdf": Kind("a figure of plaudit", b"%PDF", b"/Creator (plaudit)"),
@@ -91,26 +91,26 @@ STYLE: Any = {
     "legend.frameon": False,
     "svg.hashsalt": "plaudit",  # the same numbers give the same bytes
     "svg.fonttype": "path",
-    "text.usetex": False,  # names and labels would be commands of LaTeX
+    "text.usetex": False,  # LaTeX would interpret names and labels
 }
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw everything inside in the house style, and leave the user's own settings alone."""
+    """Use the house style inside the context, and restore the user's settings afterwards."""
     with matplotlib.rc_context(STYLE):
         yield
 
 
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure of some inches and its panels, row by row, without touching matplotlib's global state."""
+    """Return a figure (size in inches) and its axes, row by row, without touching matplotlib's global state."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
 
 
 def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
-    """Write a figure so that the same numbers give the same bytes in SVG, PNG and PDF: no date, fixed identifiers."""
+    """Write a figure reproducibly: without dates and with fixed ids, so the same numbers give the same bytes."""
     ending, drawn = path.suffix.lower(), io.BytesIO()
     with house_style():
         figure.savefig(drawn, format=ending[1:], metadata=METADATA.get(ending), dpi=150)
@@ -120,7 +120,7 @@ def save_figure(figure: Figure, path: Path, *, private: bool = False) -> None:
 
 
 def _dark_rules() -> bytes:
-    """Return rules of an SVG for dark screens; letters are paths that inherit their color."""
+    """Return CSS rules for dark screens; text is drawn as paths, which inherit their color."""
     rules = []
     for color, dark in ((color.lower(), dark.lower()) for color, dark in DARK.items()):
         rules.append(f'[style*="fill: {color}"],[fill="{color}"]{{fill:{dark}!important}}')
@@ -129,12 +129,12 @@ def _dark_rules() -> bytes:
 
 
 def label_of(words: str) -> str:
-    """Return words, which may be hostile, so that matplotlib draws them as they are: no mathematics."""
+    """Escape possibly hostile text so that matplotlib draws it literally, without math mode."""
     return printable(words).replace("$", r"\$")
 
 
 def break_mark(ax: Axes, end: float, at: float) -> None:
-    """Mark a horizontal bar at a row as cut: what it shows is longer than the axis."""
+    """Draw a break mark on a horizontal bar that is longer than the axis."""
     slanted = ((-0.5, -1.0), (0.0, -1.0), (0.5, 1.0), (0.0, 1.0), (-0.5, -1.0))
     ax.plot(0.96 * end, at, marker=slanted, markersize=16, color="white", markeredgecolor=BLACK, zorder=4)
 
@@ -152,7 +152,7 @@ def plot_audits(audits: Sequence[Mapping[str, Any]], ax: Axes | None = None, *, 
     for row, (audit, unit) in enumerate(zip(audits, units, strict=True)):
         bound, least = audit["measured"] / unit, audit["detectable"] / unit
         ax.barh(row, min(bound, end), height=0.5, **BARS[audit["verdict"]])
-        if bound > end:  # an infinite one fills the axis
+        if bound > end:  # also an infinite one, which fills the axis
             break_mark(ax, end, row)
         number = texts(audit)["measured"]
         words = f"{audit['parameter']} {number}" if mixed else number
@@ -192,7 +192,7 @@ def plot_estimate(estimate: Any, ax: Axes | None = None, *, color: str = ORANGE,
 def plot_plan(
     curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], ax: Axes | None = None, *, what: str = "runs"
 ) -> Axes:
-    """Draw how many runs detect how small a violation; a curve is a name, losses in promises, and runs."""
+    """Draw the number of runs needed over the violation; a curve is (name, losses relative to the promise, runs)."""
     if not curves:
         raise ValueError("curves must hold at least one, got none")
     ax = ax if ax is not None else new_figure(5.0, 3.4)[1][0]

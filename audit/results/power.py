@@ -1,4 +1,4 @@
-"""What an audit would have found and may have missed, in sentences: the one source of all views."""
+"""Sentences on the losses that an audit would have detected or may have missed; all views use them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["is_far", "largest_bound", "power", "reach"]
 # In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
 # far below it would occur with probability 0.01.
 FAR = 1.6
-LITTLE = 0.1  # of the promise: a bound below it shows hardly anything, however few runs there are
+LITTLE = 0.1  # of the promise: a smaller bound always counts as far below it
 
 
 def is_far(measured: float, promised: float, detectable: float) -> bool:
-    """Return whether a bound is so far below a promise that its event can hardly show such a loss; all are budgets."""
+    """Return whether a bound is so far below the promise that its event can hardly have that loss; all are budgets."""
     return detectable < math.inf and measured < max(promised - FAR * (detectable - promised), LITTLE * promised)
 
 
 def power(result: Any) -> tuple[str, ...]:
-    """Return what a promise that an audit did not refute could have hidden."""
+    """Return sentences on losses that an audit without a violation could have missed."""
     sentences = [reach(result)]
     if math.isfinite(result.rare):
         sentences.append(
@@ -33,7 +33,7 @@ def power(result: Any) -> tuple[str, ...]:
 
 
 def reach(result: Any) -> str:
-    """Return which loss an audit would have found, and where."""
+    """Return a sentence on the loss that an audit would have detected, and in which event."""
     if result.detectable == math.inf:
         most = largest_bound(result)
         why = f"these runs prove at most {most}, whatever they show" if most else "the counted event comes too seldom"
@@ -49,7 +49,7 @@ def reach(result: Any) -> str:
 
 
 def _detectable_event(result: Any) -> str:
-    """Return the event whose minimum detectable loss is announced; in older files it has the largest share of error."""
+    """Describe the event with the minimum detectable loss; in old files, the one with the largest share of error."""
     events = [(result.basis, result.counts), *((one["basis"], one["counts"]) for one in result.others)]
     event = max(events, key=lambda one: (one[0].get("detects", False), float(one[0].get("share", 1.0))))
     sides = event[1].values()
@@ -60,7 +60,7 @@ def _detectable_event(result: Any) -> str:
 
 
 def largest_bound(result: Any) -> str:
-    """Return the largest bound that the runs of an audit could give, if it cannot exceed the promise; else nothing."""
+    """Return the largest bound that the runs could give if it cannot exceed the promise, else an empty string."""
     if not result.ceiling <= result.claim.budget:
         return ""
     steps = result.distance**result.claim.growth

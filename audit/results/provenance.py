@@ -1,4 +1,4 @@
-"""Software, platform, time and parameters of a run: what every saved result carries besides its seed."""
+"""Software, platform, time and parameters of a run, which every saved result records besides its seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PACKAGES = ("plaudit", "numpy", "scipy", "scikit-learn", "joblib")
 
 
 def provenance(**parameters: Any) -> dict[str, Any]:
-    """Return software, python, platform, time (UTC, to the second) and parameters, plain values for JSON, of a run."""
+    """Return software, Python, platform, time (UTC, in seconds) and parameters of a run, as plain values for JSON."""
     return {
         "software": {name: version_of(name) or "not installed" for name in PACKAGES},
         "python": platform.python_version(),
@@ -29,5 +29,5 @@ def version_of(package: str) -> str:
     """Return the version of a package; empty if it is not installed."""
     try:
         return metadata.version(package)
-    except metadata.PackageNotFoundError:  # a source tree on the path, never installed
+    except metadata.PackageNotFoundError:  # for example a source tree on the path
         return ""

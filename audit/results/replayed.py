@@ -1,4 +1,4 @@
-"""`ReplayRecord`: the result of a replay in plain values, as a file holds it."""
+"""`ReplayRecord`: the result of a replay in plain values, for files."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["ReplayRecord"]
 
 @dataclass(frozen=True, eq=False)
 class ReplayRecord:
-    """What a pair of runs with the same answers showed, in plain values."""
+    """The result of pairs of runs with the same noisy answers, in plain values."""
 
     mechanism: str
     pair: str
     relation: Relation
     claim: Claim | None  # the promise for the pair
     queries: tuple[dict[str, Any], ...]  # all draws in order, each with its law, its change and the loss of that change
-    violations: tuple[dict[str, str], ...]  # what is proved: kind and sentence
-    notes: tuple[str, ...]  # what could not be evaluated, and why
-    evaluated: bool  # whether anything could be
-    known: bool  # whether all answers come from these queries
+    violations: tuple[dict[str, str], ...]  # proved violations: kind and sentence
+    notes: tuple[str, ...]  # parts that could not be evaluated, and why
+    evaluated: bool  # whether anything could be evaluated
+    known: bool  # whether all noise comes from these queries
     size: int  # pairs of runs
     seed: int
     seconds: float
@@ -68,12 +68,12 @@ class ReplayRecord:
         return as_html(self.mechanism, facts, verdict=self.verdict, notes=notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain lists, numbers and words, ready for strict JSON: infinity is the string "inf"."""
+        """Return plain lists, numbers and strings for strict JSON; infinity becomes the string "inf"."""
         return {"kind": "replay", **plain(self), "verdict": self.verdict}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ReplayRecord:
-        """Rebuild a record from what `to_dict` returned; refuse wrong fields, and a verdict that does not follow."""
+        """Rebuild a record from the output of `to_dict`; wrong fields or a wrong verdict raise a ValueError."""
         verdict = values.get("verdict") if isinstance(values, dict) else None
         rest = {key: value for key, value in values.items() if key != "verdict"} if verdict else values
         record = ReplayRecord(**read(ReplayRecord, rest, "replay"))

@@ -1,4 +1,4 @@
-"""Compare two sets of saved audits: which got worse, which lost power, and which changed from the same seed."""
+"""Compare two sets of saved audits: which got worse, which lost power, and which differ despite the same seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audit.review.verify import TOLERANCE
 __all__ = ["Change", "Counted", "compare_results", "totals"]
 
 Kind = Literal["regressions", "weaknesses", "notes"]
-# Identical and changed: runs of the same seed and settings. Bounds only: other runs, whose bounds differ by chance too.
+# "identical" and "changed": same seed and settings. "bounds only": other runs, whose bounds also differ by chance.
 Counted = Literal["identical", "changed", "bounds only", "missing", "new"]
 
 ASIDE: dict[Counted, str] = {
@@ -22,30 +22,30 @@ ASIDE: dict[Counted, str] = {
     "bounds only": "these are other runs: only the bounds stand side by side",
 }
 DETECTED = "the known bug is detected now: its test expects the violation"
-POWER_LOST = 1.1  # times the minimum detectable loss of before, relative to the promise
+POWER_LOST = 1.1  # growth of the minimum detectable loss, relative to the promise
 ANSWER = ("event", "bound", "selection", "counts", "basis")
 SETTINGS = ("seed_entropy", "claim", "pair", "relation", "unit", "distance", "confidence", "size")
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What became of one audit; old or new is None if there is none."""
+    """The change of one audit; old is None if it is new, new is None if it is missing."""
 
     name: str
     old: AuditResult | None
     new: AuditResult | None
     counts: Counted
-    regressions: tuple[str, ...] = ()  # what got worse
-    weaknesses: tuple[str, ...] = ()  # where power was lost
-    notes: tuple[str, ...] = ()  # what else is other than before; each with old and new values
+    regressions: tuple[str, ...] = ()  # changes for the worse
+    weaknesses: tuple[str, ...] = ()  # losses of power
+    notes: tuple[str, ...] = ()  # other changes, with old and new values
 
 
 def totals(changes: Sequence[Change]) -> dict[str, bool | int]:
-    """Return whether anything is confidential, got worse or lost power, and how many audits are there twice."""
+    """Return whether any audit is confidential, got worse or lost power, and the numbers of audits compared."""
     return {
         "confidential": any(one is not None and one.confidential for c in changes for one in (c.old, c.new)),
         "compared": sum(change.old is not None and change.new is not None for change in changes),
-        "repeated": sum(change.counts in ("identical", "changed") for change in changes),  # with one seed and settings
+        "repeated": sum(change.counts in ("identical", "changed") for change in changes),  # same seed and settings
         "regressed": any(change.regressions for change in changes),
         "weakened": any(change.weaknesses for change in changes),
     }
@@ -55,8 +55,8 @@ def compare_results(
     old: Sequence[tuple[str, AuditResult]], new: Sequence[tuple[str, AuditResult]], *, known_bugs: Collection[str] = ()
 ) -> tuple[Change, ...]:
     """Compare audits by name, in the order of names; each set must have each name once."""
-    # The same seed and settings give the same runs, so any difference between them comes from parameters, code,
-    # software or platform. That is a note, as other bounds of other runs are: they differ by chance, too.
+    # With the same seed and settings the runs are the same, so a difference comes from parameters, code, software or
+    # platform. It is a note. So is a difference between bounds of other runs, which may be due to chance.
     before, after = dict(old), dict(new)
     for audits, named in ((old, before), (new, after)):
         if len(named) < len(audits):
@@ -82,7 +82,7 @@ def _change(name: str, old: AuditResult | None, new: AuditResult | None, known_b
 
 
 def _counted(old: AuditResult, new: AuditResult) -> Counted:
-    """Tell whether the runs are the same: those of one seed and of the same settings, but for the mechanism's own."""
+    """Compare the runs of two audits; they have the same seed if all settings agree, except the mechanism's."""
     settings = [
         [*(getattr(one, name) for name in SETTINGS), {**one.parameters, "mechanism": None}] for one in (old, new)
     ]
@@ -92,12 +92,12 @@ def _counted(old: AuditResult, new: AuditResult) -> Counted:
         old.measured.budget, new.measured.budget, rel_tol=TOLERANCE
     ):
         return "identical"
-    # The seed does not decide outputs from elsewhere, nor noise from the operating system.
+    # The seed determines neither outputs of another program nor noise from the operating system.
     return "changed" if new.design != "outputs" and new.parameters.get("seedable") is not False else "bounds only"
 
 
 def _differences(old: AuditResult, new: AuditResult, known_bug: bool) -> Iterator[tuple[Kind, str]]:
-    """Yield what is other than before: what got worse, where power was lost, and what a reader should know."""
+    """Yield each difference with its kind: regression, loss of power, or note."""
     before, after = row(old.summary()), row(new.summary())
     if new.verdict != old.verdict:
         witness = f"; {after['witness']}" if after["witness"] else ""

@@ -1,4 +1,4 @@
-"""Recompute the bound and the verdict of a saved audit from its counts, and refuse an audit that differs."""
+"""Recompute the bound and the verdict of a saved audit from its counts; a difference is an error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from audit.results.provenance import provenance
 
 __all__ = ["recomputed", "verify_result"]
 
-TOLERANCE = 1e-6  # relative: other versions of scipy round otherwise
+TOLERANCE = 1e-6  # relative: versions of scipy round differently
 
 
 def verify_result(result: AuditResult) -> AuditResult:
-    """Recompute an audit from its counts, refuse it if its numbers differ; a witness is the exact law's, and stays."""
+    """Recompute an audit from its counts; raise an error if numbers differ. The exact law's witness is not checked."""
     again = recomputed(result)
     pairs = {
         "measured": (result.measured.budget, again.measured.budget),
@@ -45,7 +45,7 @@ def _writer(result: AuditResult) -> str:
 
 
 def recomputed(result: AuditResult) -> AuditResult:
-    """Return a saved audit with numbers computed from its counts, which must be possible, and no field missing."""
+    """Return a saved audit with its numbers recomputed; missing counts or fields of the basis are an error."""
     if result.redacted:
         raise ValueError("a redacted audit has no counts to compute its bound from: verify the original")
     check_counts(result.counts)
@@ -71,7 +71,7 @@ def recomputed(result: AuditResult) -> AuditResult:
             f"an audit by {result.bound!r} must have {missing} in its basis or counts, which files of earlier versions "
             "lack: make the audit again"
         ) from None
-    if named not in ([], [detectable]):  # of two events it may be the same
+    if named not in ([], [detectable]):  # `named` has two entries if two events detect
         raise ValueError(
             f"the minimum detectable loss must be that of the event that is named, {named}, got {detectable}"
         )
