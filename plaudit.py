@@ -1,7 +1,7 @@
-"""The public names of `audit`, the command `plaudit` and its pytest plugin, found where this file lies.
+"""The public names of `audit`, the command `plaudit`, and its pytest plugin, imported from the folder of this file.
 
-A project may have packages called `audit` or `algorithms` of its own: the command runs ours all the same, and the
-plugin turns itself off.
+The user's project may also have packages named `audit` or `algorithms`. The command still runs ours, and the plugin
+turns itself off.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ PACKAGES = ("audit", "algorithms")
 
 
 def main() -> None:
-    """Run the command with our own packages, whatever lies on the path before them."""
+    """Run the command with our packages, even if others of the same name are earlier on the path."""
     try:
-        if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):  # of `python -m`: no place of libraries
+        if not sys.flags.safe_path and sys.path[:1] in ([""], [os.getcwd()]):  # `python -m` adds the current folder
             del sys.path[0]
         if sys.path[:1] != [HOME]:
             sys.path.insert(0, HOME)
         for name in PACKAGES:
             import_module(name)
-        # Libraries are imported where somebody watches: one that finds too little memory may end the process, with 1.
+        # Libraries are imported in the supervised process: out of memory, one may end its process with exit code 1.
         import_module("audit.cli.supervision").supervised(lambda: import_module("audit.cli").main(), "plaudit")
     except SystemExit:
         raise
-    except BaseException as error:  # before there is anything that could tell it: 1 would be a violation
+    except BaseException as error:  # before supervision; Python would exit with 1, which means a violation
         words = f"{type(error).__name__}: {error}"
-        if isinstance(error, OSError) and error.strerror:  # without the number that the system has for it
+        if isinstance(error, OSError) and error.strerror:  # without the errno
             words = error.strerror.lower()
         print("plaudit: error:", plain(words), file=sys.stderr)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 2)
 
 
 def foreign_package(folders: list[str]) -> str:
-    """Return where the first of some folders has a package with the name of one of ours; empty if none has."""
+    """Return the path of another package with the name of one of ours in these folders, or an empty string."""
     for name in PACKAGES:
         spec = PathFinder.find_spec(name, folders)
         if spec is not None and spec.origin and Path(spec.origin).resolve() != Path(HOME, name, "__init__.py"):
@@ -48,24 +48,24 @@ def foreign_package(folders: list[str]) -> str:
 
 
 def plain(words: str) -> str:
-    """Return words in one line without control characters, as `audit.io.text.printable` does once it can be found."""
+    """Return text in one line without control characters; `audit.io.text.printable` may not be importable here."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in words).split())
 
 
 class PytestPlugin:
-    """Loads the plugin once it is known which packages the project has, and only if they are not called as ours."""
+    """Loads the plugin once the project's folders are known, unless they have packages with the names of ours."""
 
     foreign_package = staticmethod(foreign_package)
 
     def pytest_load_initial_conftests(self, early_config: Any) -> None:
-        """Register the plugin, or keep what is in its way."""
+        """Register the plugin, or remember the package that prevents it."""
         root, here = early_config.rootpath, early_config.invocation_params.dir
         self.origin = foreign_package([str(here)]) or foreign_package([str(root)]) or foreign_package(sys.path)
         if not self.origin:
             early_config.pluginmanager.register(import_module("audit.testing.plugin"), "plaudit-plugin")
 
     def pytest_report_header(self) -> list[str]:
-        """Say why the plugin is off."""
+        """Return a line that says why the plugin is off."""
         return (
             [f"plaudit: off, because {plain(self.origin)} has the name of one of its packages"] if self.origin else []
         )
@@ -77,7 +77,7 @@ pytest_plugin = PytestPlugin()
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return metadata.version("plaudit")
-    # The import system asks for special names, and must not be the one to import a package of the same name.
+    # The import system looks up special names. That lookup must not import a package of the same name.
     audit = None if name.startswith("__") else import_module("audit")
     if audit is not None and Path(HOME, "audit", "__init__.py") != Path(audit.__file__ or "").resolve():
         found = f"Python finds another package of that name, {audit.__file__}"

@@ -1,1 +1,1 @@
-"""Mechanisms of other libraries, one file each; imported at a call, with randomness of its own."""
+"""Mechanisms of other libraries, one file each. Libraries are imported on call, and use their own randomness."""

@@ -1,4 +1,4 @@
-"""What all adapters share: objects that are built in each process, data that libraries read, promises."""
+"""Helpers of all adapters: build objects in each process, convert data and promises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["adapted", "made_by", "needing", "plain", "promised"]
 
 @contextmanager
 def needing(package: str) -> Iterator[None]:
-    """Import a library, or say in one line how it is installed."""
+    """Turn a missing library into an error that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -24,7 +24,7 @@ def needing(package: str) -> Iterator[None]:
 
 
 def made_by(maker: Any, kind: type, words: str) -> tuple[Callable[[], Any], Any]:
-    """Return what makes an object of a kind, given one or a function that makes one, and the first that it makes."""
+    """Return a function that makes objects of `kind`, from such a function or an object, and its first object."""
     make: Callable[[], Any] = (lambda: maker) if isinstance(maker, kind) else maker
     first = make() if callable(make) else None
     if not isinstance(first, kind):
@@ -33,7 +33,7 @@ def made_by(maker: Any, kind: type, words: str) -> tuple[Callable[[], Any], Any]
 
 
 def adapted(make: Callable[[], Any], run: Callable[[Any, Any], Any], name: str, claim: Claim) -> Mechanism:
-    """Return a mechanism that builds an object once in every process, and runs it on the data once a run."""
+    """Return a mechanism that builds an object once in each process, and calls it on the data once for each run."""
 
     def build() -> Callable[..., Any]:
         built = make()
@@ -45,10 +45,10 @@ def adapted(make: Callable[[], Any], run: Callable[[Any, Any], Any], name: str, 
 
 
 def promised(epsilon: float, delta: float, relation: Relation) -> Claim:
-    """Return the promise of an epsilon, and of a delta where there is one."""
+    """Return the promise of an epsilon and, if it is not 0, a delta."""
     return ApproxDP(epsilon, delta, relation) if delta else PureDP(epsilon, relation)
 
 
 def plain(data: Any) -> Any:
-    """Return numbers of a database as Python's own, which libraries check the types of; all else as it is."""
+    """Convert numpy data to Python numbers, since libraries check types; other data stay unchanged."""
     return data.tolist() if isinstance(data, np.ndarray | np.generic) else data

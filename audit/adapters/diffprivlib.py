@@ -1,4 +1,4 @@
-"""Mechanisms and tools of diffprivlib: the promise is their own epsilon and delta."""
+"""Mechanisms and tools of diffprivlib; the promise is the epsilon and delta that they state."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from audit.mechanism import Mechanism
 
 __all__ = ["mechanism", "tool"]
 
-ADDED = ("histogram", "histogram2d", "histogramdd")  # tools whose noise covers a row more or less; else one replaced
+ADDED = ("histogram", "histogram2d", "histogramdd")  # tools whose noise covers an added row; others: a replaced row
 
 
 def mechanism(instance: Any, *, relation: Relation = "add_remove") -> Mechanism:
-    """Return the ``randomise`` of a mechanism of diffprivlib, on the database as its value, with a ``claim``.
+    """Return the method ``randomise`` of a mechanism of diffprivlib, called on the database, with a ``claim``.
 
     Parameters
     ----------
     instance : DPMechanism or callable
-        A mechanism, or a function without arguments that makes one: then several processes can run it. It must have no
-        random state, which every process would repeat.
+        A mechanism, or a function without arguments that makes one, so that several processes can run it. It must not
+        have a random state, which every process would repeat.
     relation : {"add_remove", "replace_one"}
-        What a person does to move the value by the mechanism's sensitivity. The pair of an audit must be no farther
-        apart.
+        The change of one person that changes the value by at most the sensitivity of the mechanism. The distance of
+        the audited pair must not be larger.
 
     Examples
     --------
@@ -56,15 +56,15 @@ def tool(
     Parameters
     ----------
     function : callable
-        The tool: takes the rows of the database, an array. Several released arrays, such as a histogram and its edges,
-        become one.
+        The tool, called on the rows of the database, an array. Several released arrays, such as a histogram and its
+        edges, are concatenated.
     epsilon : float
-        What it promises and spends.
+        The budget, which is also the promise.
     relation : {"add_remove", "replace_one"}, optional
-        Of the promise. Default: that for which the library scales its noise. Histograms cover a row more or less; all
-        other tools take the number of rows as known, and cover a row that is replaced.
+        Relation of the promise. Default: the one for which the library scales its noise. Histograms protect an added
+        or removed row; all other tools assume that the number of rows is public, and protect a replaced row.
     **options : object
-        Of the tool, such as ``bounds``.
+        Options of the tool, such as ``bounds``.
     """
     with needing("diffprivlib"):
         import diffprivlib.tools  # noqa: F401

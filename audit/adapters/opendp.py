@@ -1,4 +1,4 @@
-"""Measurements of OpenDP: the promise is their own map, the relation that of their input metric."""
+"""Measurements of OpenDP; the promise comes from their privacy map, the relation from their input metric."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from audit.mechanism import Mechanism
 
 __all__ = ["mechanism", "promise"]
 
-RUNS_PER_BLOCK = 4096  # of runs that share a call: about a fifth of a second
-# Metrics between databases of rows; all others say how far numbers are apart that a person moves.
+RUNS_PER_BLOCK = 4096  # runs that share a call: about 0.2 seconds
+# Relations of metrics between databases of rows. Other metrics are between numbers, and have no fixed relation.
 ROWS: dict[str, Relation] = {
     "SymmetricDistance": "add_remove",
     "InsertDeleteDistance": "add_remove",
@@ -40,17 +40,17 @@ def mechanism(
     Parameters
     ----------
     measurement : Measurement or callable
-        A measurement, or a function without arguments that makes one: then several processes can run it.
+        A measurement, or a function without arguments that makes one, so that several processes can run it.
     d_in : object
-        How far neighboring databases are apart by the input metric. The pair of an audit must be no farther apart.
+        Distance of neighboring databases in the input metric. The distance of the audited pair must not be larger.
     delta : float, optional
-        Where the promise is a curve, as of a measurement under ``smoothed_max_divergence``: at which delta to take it.
+        Delta of the promise if the privacy map gives a curve, as under ``smoothed_max_divergence``.
     relation : {"add_remove", "replace_one"}, optional
-        Of metrics between numbers, such as ``absolute_distance``: what a person does to be `d_in` away; default:
-        is added. Metrics between rows have a relation of their own.
+        For metrics between numbers, such as ``absolute_distance``: the change of one person that changes the numbers
+        by `d_in`; default ``"add_remove"``. Metrics between rows imply their relation.
     entrywise : bool
-        Of measurements of vectors that add noise to each entry by itself: the runs of a block share one call, each
-        entry a run of its own. Never say so of a measurement that looks at several entries at once.
+        For measurements of vectors that add independent noise to each entry: the runs of a block share one call on a
+        longer vector. Do not set it for a measurement whose output entries depend on several input entries.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def mechanism(
 
 
 def promise(measurement: Any, d_in: Any = 1, *, delta: float | None = None, relation: Relation | None = None) -> Claim:
-    """Return what a measurement of OpenDP promises: parameters as in `mechanism`."""
+    """Return the promise of a measurement of OpenDP; parameters as in `mechanism`."""
     metric, measure = (str(part).partition("(")[0] for part in (measurement.input_metric, measurement.output_measure))
     known = ROWS.get(metric)
     if relation not in (None, known or relation):
@@ -91,7 +91,7 @@ def promise(measurement: Any, d_in: Any = 1, *, delta: float | None = None, rela
 
 
 class Entrywise:
-    """Runs of a measurement that share one call, each entry of a vector a run of its own."""
+    """A mechanism whose runs share one call of a measurement on a long vector."""
 
     runs_per_block = RUNS_PER_BLOCK
     seedable = False

@@ -1,1 +1,1 @@
-"""The explorer: one page of sheets to choose budgets, thresholds and margins. It knows no sheet by name."""
+"""The explorer: a page of sheets to choose budgets, thresholds and margins. The systems register the sheets."""

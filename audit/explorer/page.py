@@ -1,4 +1,4 @@
-"""The page: all sheets in one HTML file that needs nothing but itself; and their tables, for who has no script."""
+"""Build the page: all sheets in one self-contained HTML file, with their tables for browsers without scripts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["PAGE", "Printed", "build_page", "printed", "words_in"]
 SIGNATURE = '<meta name="generator" content="plaudit explore">'
 PAGE = Kind("a page of plaudit explore", b"<!doctype html>", SIGNATURE.encode())
 POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
-SCRIPTS = ("laws.js", "files.js", "state.js", "charts.js", "page.js")  # those of the sheets stand before the last
+SCRIPTS = ("laws.js", "files.js", "state.js", "charts.js", "page.js")  # scripts of sheets come before the last
 LANGUAGES = ("en", "de")
-ASIDE = re.compile(r"^ +(//.*\n)?|^(//.*)?\n| +// .*$", re.MULTILINE)  # of scripts: indentation, comments, empty lines
+ASIDE = re.compile(r"^ +(//.*\n)?|^(//.*)?\n| +// .*$", re.MULTILINE)  # removed: indentation, comments, empty lines
 
 
 def build_page(opened: Sheet, state: State, sheets: Sequence[Sheet]) -> str:
-    """Return the page of all sheets as HTML, opened at one and its state: the same for the same settings."""
+    """Return the HTML page of all sheets, opened at one sheet and state; the same settings give the same page."""
     words = {language: {**words_in(language), **opened.words} for language in LANGUAGES}
     first = words[LANGUAGES[0]]
     style = _static("page.css")
@@ -48,7 +48,7 @@ def build_page(opened: Sheet, state: State, sheets: Sequence[Sheet]) -> str:
         policy=POLICY.format(_digest(script), _digest(style)),
         style=Markup(style),
         script=Markup(script),
-        # No HTML can end it.
+        # Escaped, so that it cannot end the script element.
         book=Markup(content.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")),
         words=first,
         languages={language: texts["page.language"] for language, texts in words.items()},
@@ -83,7 +83,7 @@ def _description(sheet: Sheet) -> dict[str, Any]:
 
 
 def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
-    """Return a sheet as HTML: all that stands in it but numbers."""
+    """Return the HTML of a sheet without its numbers, which the script fills in."""
 
     def named(setting: Input, choice: str) -> str:
         if f"{setting.label}.{choice}" in words:
@@ -91,7 +91,7 @@ def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
         return " ".join(key if (key := f"{sheet.name}.{part}") in words else part for part in choice.split("/"))
 
     def terms(table: Table) -> dict[str, str]:
-        """Return the words to be explained: those of columns, and of headings with results."""
+        """Return the terms to explain, of columns, inputs and totals, with the keys of the totals."""
         columns = [column.label for column in table.columns]
         terms = dict.fromkeys([*columns, *(inputs[key].label for group in table.groups for key in group.inputs)], "")
         for total in (total for group in table.groups for total in group.results if total.label not in columns):
@@ -121,7 +121,7 @@ def _sheet_html(sheet: Sheet, words: Mapping[str, str]) -> Markup:
 
 @dataclass(frozen=True)
 class Printed:
-    """A table: its title, what it is of, its head, its rows, and how many columns of them are names."""
+    """A table: title of its sheet, caption, head, rows, and the number of leading columns that are names."""
 
     title: str
     caption: str
@@ -131,12 +131,12 @@ class Printed:
 
 
 def words_in(language: str) -> dict[str, str]:
-    """Return the words of the explorer in a language."""
+    """Return the texts of the explorer in a language, by key."""
     return json.loads(_static(f"words.{language}.json"))  # type: ignore[no-any-return]
 
 
 def printed(sheet: Sheet, state: State, words: Mapping[str, str]) -> Iterator[Printed]:
-    """Yield the tables of a sheet at a whole state, and its totals; rows and columns without results are left out."""
+    """Yield the tables of a sheet at a complete state, and its totals, without empty rows and columns."""
     results = sheet.compute(state)
     cells: dict[str, Any] = {**state, **{key: value for key, value in results.items() if value is not None}}
     for table in sheet.tables:

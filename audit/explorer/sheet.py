@@ -1,4 +1,4 @@
-"""What a sheet of the explorer is: inputs, tables and charts as data, and the function that computes every number."""
+"""Define sheets of the explorer: inputs, tables and charts as data, and the function that computes all numbers."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ Value = float | int | str | bool | None
 Result = float | int | str | None
 State = Mapping[str, Value]
 Shown = Literal["number", "whole", "share", "budget", "epsilon", "guess", "text"]
-"""How it is written: in 4 digits, whole, as a percentage, with 6 or 3 decimals, of 100 and rounded up; or a key."""
+"""Formats: rounded, whole, percentage, 6 decimals, 3 decimals, times in 100 (rounded up), or the key of a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What a reader may set."""
+    """A setting that the reader can change."""
 
     key: str  # of its cell, ``system/query/level/quantity``
-    kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]  # the last two are texts with blanks
-    # between: codes each once, whole numbers any
-    label: str  # key of the words: the name; with ``.help`` behind it, a sentence; with ``.CHOICE``, a choice's name
-    value: Value = None  # as published; None, where `optional`: the sheet computes the cell of this key
+    kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]  # the last two are texts separated
+    # by blanks: distinct codes, or whole numbers
+    label: str  # key of the text of its name; LABEL.help is the key of a sentence, LABEL.CHOICE of a choice's name
+    value: Value = None  # published value; None if `optional`: the sheet computes the cell of this key
     least: float = -math.inf
     most: float = math.inf  # included
-    choices: tuple[str, ...] = ()  # of a choice; codes that there are
-    unit: str = ""  # key of the words
-    optional: bool = False  # it may be empty, so that what the sheet computes holds
-    clears: tuple[str, ...] = ()  # optional inputs that become empty when this one is set: it says the same otherwise
+    choices: tuple[str, ...] = ()  # allowed choices or codes
+    unit: str = ""  # key of its text
+    optional: bool = False  # it may be empty; then the sheet computes the value
+    clears: tuple[str, ...] = ()  # optional inputs that become empty when this one is set, as they express the same
 
     def check(self, value: Any) -> Value:
-        """Return a value that the input may have; another kind, or one out of range, is a ValueError."""
+        """Return the value if it is valid, else raise a ValueError."""
         parts = value.split(" ") if isinstance(value, str) else []
         if self.kind == "flag":
             fits = isinstance(value, bool)
@@ -72,7 +72,7 @@ class Input:
 
     @property
     def rule(self) -> str:
-        """What its value must be, in words."""
+        """Description of valid values."""
         return {
             "flag": "true or false",
             "choice": f"one of {', '.join(self.choices)}",
@@ -85,18 +85,18 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table: cells of one quantity, to be entered or computed."""
+    """A column of a table with cells of one quantity, entered or computed."""
 
     quantity: str
     label: str
     shown: Shown = "number"
     entry: bool = False
-    decides: bool = False  # whether it stands on the decision sheet, where scenarios differ in it
+    decides: bool = False  # whether the decision sheet shows it if scenarios differ in it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table: `place` is ``system/query/level``, before the quantity of each column."""
+    """A row of a table. `place` is ``system/query/level``; with a quantity it forms the key of a cell."""
 
     place: str
     label: str
@@ -104,31 +104,31 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Rows under one heading, with inputs and results beside it that belong to all of them."""
+    """Rows under one heading, which shows inputs and results for all of them."""
 
     label: str
     rows: tuple[Row, ...]
     inputs: tuple[str, ...] = ()
     results: tuple[Total, ...] = ()
-    folded: bool = False  # whether rows are not shown while the results beside the heading are empty
+    folded: bool = False  # whether rows are hidden while the results of the heading are empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Cells in rows and columns. A cell without a result is empty; a column all of whose cells are is not shown."""
+    """Cells in rows and columns. A cell without a result is empty; empty columns are hidden."""
 
     label: str
     columns: tuple[Column, ...]
     groups: tuple[Group, ...]
-    names: str = "page.item"  # key of the words: what names a group
-    rows: str = "page.level"  # key of the words: what names a row
-    action: str = ""  # key of the words of a button, which sets what the script's `spend(state, results)` returns; such
-    # a table is closed at first, and has rows with a result or an entry only
+    names: str = "page.item"  # key of the heading above names of groups
+    rows: str = "page.level"  # key of the heading above names of rows
+    action: str = ""  # key of the text of a button, which sets the inputs that the script's `spend(state, results)`
+    # returns; such a table is closed at first, and has only rows with a result or an entry
 
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """A result with a name of its own; `main` ones stay in sight."""
+    """A named result outside of the tables; `main` ones are always visible."""
 
     key: str
     label: str
@@ -140,12 +140,12 @@ class Total:
 class Chart:
     """A drawing of cells, with a table of the same numbers."""
 
-    kind: Literal["bars", "curve"]  # bars have one cell a point, a share; a curve two: across and up
+    kind: Literal["bars", "curve"]  # a point of bars is one cell, a share; of a curve, two: x and y
     label: str
-    points: tuple[tuple[str, ...], ...]  # of bars: key of the words, key of the cell; of a curve: keys of both cells
-    axes: tuple[tuple[str, Shown], ...]  # for each number of a point the key of its words, and how it is written
-    current: tuple[str, ...] = ()  # of a curve: the cells of the point where the settings are
-    inputs: tuple[str, ...] = ()  # above the drawing: what it is of
+    points: tuple[tuple[str, ...], ...]  # of bars: keys of text and cell; of a curve: keys of both cells
+    axes: tuple[tuple[str, Shown], ...]  # for each number of a point: key of its label, and its format
+    current: tuple[str, ...] = ()  # of a curve: cells of the point of the current settings
+    inputs: tuple[str, ...] = ()  # keys of inputs above the drawing, which choose its subject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,33 +153,33 @@ class Sheet:
     """One sheet of the page."""
 
     name: str  # as in ``plaudit explore NAME``
-    title: str  # key of the words
-    about: tuple[str, ...]  # keys of the words of paragraphs
-    inputs: tuple[Input, ...]  # everything that a reader may set: the state of the page
-    compute: Callable[[State], dict[str, Result]]  # every result by its key: the truth, which the script must give too
-    script: tuple[str, str]  # package and file of the JavaScript: it sets ``sheets.NAME`` to an object with
-    # ``compute(state, data)``, and may offer ``read(bytes, data)`` and ``write(state, data)`` of `file`, and ``spend``
-    settings: tuple[str, ...] = ()  # keys of inputs that stand above the tables
-    answer: Callable[[Mapping[str, Any], Mapping[str, Result], Mapping[str, str]], str] | None = None  # what a state,
-    # its results and the words say in one line, above tables that are printed; empty: nothing
+    title: str  # key of its text
+    about: tuple[str, ...]  # keys of the texts of paragraphs
+    inputs: tuple[Input, ...]  # all settings of the reader; their values are the state of the page
+    compute: Callable[[State], dict[str, Result]]  # returns every result by key; the script must give the same
+    script: tuple[str, str]  # package and file of the JavaScript, which sets ``sheets.NAME`` to an object with
+    # ``compute(state, data)``; optional: ``read(bytes, data)`` and ``write(state, data)`` of `file`, and ``spend``
+    settings: tuple[str, ...] = ()  # keys of inputs above the tables
+    answer: Callable[[Mapping[str, Any], Mapping[str, Result], Mapping[str, str]], str] | None = None  # maps state,
+    # results and texts to a line above printed tables; an empty line is not printed
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     totals: tuple[Total, ...] = ()
-    presets: Mapping[str, State] = field(default_factory=dict)  # published states by name: what differs from the
-    # values of the inputs; the input ``NAME/all/all/preset``, a choice of them, says which one the reader started from
+    presets: Mapping[str, State] = field(default_factory=dict)  # published states by name, as differences from the
+    # values of the inputs; the input ``NAME/all/all/preset`` has the name of the preset with which the reader started
     file: str = ""  # name of the file of settings, if there is one
-    words: Mapping[str, str] = field(default_factory=dict)  # of its own, in every language: names that a user gave
-    data: Mapping[str, Any] = field(default_factory=dict)  # what the script is given besides the state, as JSON
-    confidential: bool = False  # whether `data` tells of the data at hand
-    workbook: Callable[[Any, Mapping[str, str]], bytes] | None = None  # makes one of what is explored, and the words
+    words: Mapping[str, str] = field(default_factory=dict)  # further texts in any language: names that a user gave
+    data: Mapping[str, Any] = field(default_factory=dict)  # further input of the script, as JSON
+    confidential: bool = False  # whether `data` discloses confidential data
+    workbook: Callable[[Any, Mapping[str, str]], bytes] | None = None  # writes a workbook of (Explored, texts)
 
     @property
     def published(self) -> dict[str, Value]:
-        """The state that the page starts from."""
+        """The state with which the page starts."""
         return {setting.key: setting.value for setting in self.inputs}
 
     def checked(self, state: State) -> dict[str, Value]:
-        """Return a whole state: what is not given is as published, in the preset if one is given."""
+        """Return a complete, checked state; missing values are those of the preset, else the published ones."""
         inputs = {setting.key: setting for setting in self.inputs}
         if unknown := [key for key in state if key not in inputs]:
             raise ValueError(f"{self.name} has no input {unknown[0]!r}")
@@ -187,16 +187,16 @@ class Sheet:
         return {**self.published, **preset, **{key: inputs[key].check(value) for key, value in state.items()}}
 
     def command(self) -> Callable[..., int]:
-        """Return what ``plaudit explore NAME`` runs, with typed options, for a sheet that has no command of its own."""
+        """Return the function of ``plaudit explore NAME`` for a sheet whose system does not define one."""
         command: Callable[..., int] = plugin("explorer").command(self)
         return command
 
 
 def check_files(html: Path | None, xlsx: Path | None) -> None:
-    """Refuse, before any work, files that a page or a workbook may not replace."""
+    """Check before the work that a page and a workbook can be written to these files."""
     plugin("explorer").check_files(html, xlsx)
 
 
 def explored(sheet: Sheet, state: State) -> Any:
-    """Return a sheet at a state, as `audit.explore` does."""
+    """Return a sheet with a state, like `audit.explore`."""
     return plugin("explorer").Explored(sheet, state)

@@ -1,4 +1,4 @@
-"""What is made of a sheet at a state: the page, the workbook, tables in the terminal, a command if it has none."""
+"""Outputs of a sheet with a state: HTML page, workbook and tables in the terminal; also its default command."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = ["Explored", "check_files", "command", "explore"]
 
 
 def explore(name: str, state: State = MappingProxyType({})) -> Explored:
-    """Compute what ``plaudit explore NAME`` shows, starting from the published settings.
+    """Compute the numbers of ``plaudit explore NAME``, starting from the published settings.
 
     Parameters
     ----------
     name : str
-        The sheet: ``"phsafe"``, ``"topdown"`` or ``"counts"``.
+        Name of the sheet: ``"phsafe"``, ``"topdown"`` or ``"counts"``.
     state : mapping of str to number, str, bool or None
-        Inputs that differ from the published ones, by the keys of the page: ``system/query/level/quantity``. None
-        empties an input, which is then computed.
+        Inputs that differ from the published ones, by their keys ``system/query/level/quantity`` on the page. An
+        input that is None is computed.
 
     Returns
     -------
     Explored
-        Its `results` are all numbers by their keys; `to_html` writes the page.
+        `results` has all numbers by key; `to_html` writes the page.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def explore(name: str, state: State = MappingProxyType({})) -> Explored:
 
 
 def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
-    """Refuse, before any work, files that cannot be written: a page replaces pages, a workbook nothing."""
+    """Check before the work that files can be written: a page may replace a page, a workbook nothing."""
     if html is not None:
         if html.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--html must name a file that ends in .html, got {html}")
@@ -71,30 +71,30 @@ def check_files(html: Path | None = None, xlsx: Path | None = None) -> None:
 
 @dataclass(frozen=True)
 class Explored:
-    """A sheet at a state, which has at least the inputs that differ from the published ones."""
+    """A sheet with a state, which has at least the inputs that differ from the published ones."""
 
     sheet: Sheet
     state: State = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Value]:
-        """A value of every input."""
+        """The values of all inputs."""
         return self.sheet.checked(self.state)
 
     @property
     def results(self) -> dict[str, Result]:
-        """Every number by its key."""
+        """All numbers by key."""
         return self.sheet.compute(self.values)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the page, opened at this sheet and state, whole or not at all; over a page of the explorer only."""
+        """Write the page, opened at this sheet and state, atomically; replace only a page of the explorer."""
         check_files(html=Path(path))
         sheets = [self.sheet if sheet.name == self.sheet.name else sheet for sheet in plugin("systems").sheets()]
         page = build_page(self.sheet, self.state, sheets)
         write_atomically(Path(path), page, PAGE, private=self.sheet.confidential)
 
     def to_xlsx(self, path: str | Path) -> None:
-        """Write the workbook of this sheet at this state, whole or not at all, where nothing is."""
+        """Write the workbook of this sheet and state atomically; the file must not exist."""
         if self.sheet.workbook is None:
             raise ValueError(f"{self.sheet.name} has no workbook: its page computes")
         check_files(xlsx=Path(path))
@@ -102,7 +102,7 @@ class Explored:
         write_atomically(Path(path), content, None, private=self.sheet.confidential)
 
     def show(self, *, html: Path | None = None, xlsx: Path | None = None, opened: bool = False) -> None:
-        """Do what a command asks for: write the page and open it, write the workbook, or print the tables."""
+        """Write the page and open it, write the workbook, or, without files, print the tables."""
         if opened and html is None:
             raise ValueError("--open goes with --html FILE")
         check_files(html, xlsx)
@@ -158,13 +158,13 @@ def command(sheet: Sheet) -> Callable[..., int]:
 
 
 def _setting(sheet: Sheet, text: str) -> tuple[str, Value]:
-    """Return the key and value of an input; its name is an end of its key that no other input has."""
+    """Parse NAME=VALUE, where NAME is a unique suffix of the key of an input, into key and value."""
     name, _, value = text.partition("=")
     matches = [setting for setting in sheet.inputs if f"/{setting.key}".endswith(f"/{name}")]
     if len(matches) != 1:
         keys = ", ".join(setting.key for setting in sheet.inputs)
         raise ValueError(f"--set takes NAME=VALUE, where NAME is the end of one of {keys}, got {text!r}")
     parsed: Value = value
-    with suppress(ValueError):  # what is no number is refused
+    with suppress(ValueError):  # `check` rejects text that is no number
         parsed = {"integer": int, "number": float}.get(matches[0].kind, str)(value)
     return matches[0].key, matches[0].check(parsed)

@@ -1,4 +1,4 @@
-"""Assertions for test suites, and the pytest plugin. `audit.measure` measures for them."""
+"""Assertions for test suites, and the pytest plugin. The measurements are in `audit.measure`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["assert_loss_detected", "assert_loss_within"]
 
 
 def __getattr__(name: str) -> Any:
-    # The plugin is loaded by every pytest session: the assertions, which load the instrument, wait until they are used.
+    # Every pytest session loads the plugin, so the assertions, which are slow to import, are loaded on first use.
     if name not in __all__:
         raise AttributeError(f"module 'audit.testing' has no attribute {name!r}")
     from audit.testing import assertions

@@ -18,7 +18,7 @@ from audit.testing.session import running, seed_of
 
 __all__ = ["assert_loss_detected", "assert_loss_within"]
 
-CONFIDENCE = 1 - 1e-6  # a suite that runs every day must not accuse the innocent
+CONFIDENCE = 1 - 1e-6  # so high that a suite that runs every day gives no false alarms
 
 
 def assert_loss_within(
@@ -40,11 +40,11 @@ def assert_loss_within(
     claim : PureDP, ApproxDP, ZCDP or GaussianDP, optional
         The promise. Default: ``mechanism.claim``.
     confidence : float, optional
-        One-sided, in (0, 1). A sound mechanism is called violated with probability at most 1 - confidence. Default: the
-        value in ``pytest.mark.audit``, or ``1 - 1e-6``.
+        One-sided, in (0, 1). If the promise holds, a violation is reported with probability at most 1 - confidence.
+        Default: the value in ``pytest.mark.audit``, or ``1 - 1e-6``.
     rng : "fixed", None, int, numpy.random.Generator or numpy.random.SeedSequence
-        Fixed by default, so that a test that passes today passes tomorrow: under pytest a seed from the node id of the
-        test, the number of the call in it and ``--audit-seed``; elsewhere 0. None takes a new seed each time.
+        Fixed by default, so that a test is reproducible. Under pytest the seed depends on the node id of the test, the
+        number of the call in it and ``--audit-seed``; elsewhere it is 0. None gives a new seed each time.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def _audit(
     rng: Seed | Literal["fixed"],
     arguments: dict[str, Any],
 ) -> AuditResult:
-    """Audit, leave the result with the test that is running, and return it if it is as expected."""
+    """Run an audit, keep its result for the report of the test session, and return it if it is as expected."""
     __tracebackhide__ = True
     promised: Claim | None = claim if claim is not None else getattr(mechanism, "claim", None)
     if promised is None:
@@ -121,7 +121,7 @@ def _audit(
 
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:
-    """Return the message of a failed assertion: the numbers, their origin, and how to repeat it."""
+    """Return the message of a failed assertion: the numbers, how they were measured, and how to repeat it."""
     claim, numbers = result.claim, row(result.summary())
     bound = f"{numbers['measured']} at {numbers['confidence']} confidence"
     seed = f"rng={result.seed_entropy}"

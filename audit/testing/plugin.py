@@ -1,6 +1,6 @@
-"""The pytest plugin: audits of a test suite get seeds of their own, a report and one closing line.
+"""The pytest plugin: it gives each audit of a test suite its own seed, and writes a report and a closing line.
 
-Every test session of an environment with plaudit loads it, so it imports nothing heavy before a test asks for it.
+Every test session of an environment with plaudit loads it, so slow imports wait until a test needs them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = ["audit_rng"]
 
-ATTRIBUTE = "plaudit"  # of test reports: it travels with them from one process to another
+ATTRIBUTE = "plaudit"  # of test reports: pytest-xdist sends it to the main process
 PROPERTIES = ("verdict", "promised", "neighbors", "measured", "confidence", "detectable", "runs", "seed")
-OPTIONS = pytest.StashKey[list[str]]()  # with which the session was started
+OPTIONS = pytest.StashKey[list[str]]()  # command-line options of the session
 
 
 @pytest.fixture
 def audit_rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """Return a random generator of the test's own, seeded from its node id and --audit-seed."""
+    """Return a random generator for this test, seeded from its node id and --audit-seed."""
     import numpy as np
 
     return np.random.default_rng(seed_of(request.config.getoption("audit_seed"), request.node.nodeid, "audit_rng"))
@@ -66,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and refuse a report that could not be written."""
+    """Register the marker, and check that the report can be written."""
     config.addinivalue_line(
         "markers",
         "audit(**options): the test audits privacy loss; options, such as size and confidence, are defaults for the "
@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
     name = config.getoption("audit_report")
     if name is None and file is not None and "report" in settings:
         name = str(file.parent / settings["report"])
-    input_of_worker = getattr(config, "workerinput", None)  # of xdist: the report is for the process that started it
+    input_of_worker = getattr(config, "workerinput", None)  # of xdist: only the main process writes the report
     report = None if name is None or input_of_worker is not None else _writable(name)
     config.stash[OPTIONS] = (input_of_worker or {}).get(ATTRIBUTE) or _options_given(config)
     session = _Session(config, None if config.option.collectonly else report, defaults)
@@ -90,7 +90,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Session:
-    """What the audits of one test session have in common."""
+    """The hooks and the collected audits of one test session."""
 
     def __init__(self, config: pytest.Config, report: Path | None, defaults: dict[str, Any]) -> None:
         self.config, self.report, self.defaults = config, report, defaults
@@ -98,14 +98,14 @@ class _Session:
         self.problem = ""
 
     def pytest_sessionstart(self) -> None:
-        if self.report is not None:  # one that is there says that a session came to its end: this one
+        if self.report is not None:  # delete an old report: if there is one at the end, this session finished
             try:
                 self.report.unlink(missing_ok=True)
             except OSError as error:
                 raise pytest.UsageError(f"--audit-report must be a file that can be replaced: {error}") from None
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not see how the session was started
+    def pytest_configure_node(self, node: Any) -> None:  # of xdist: a worker does not know the command-line options
         node.workerinput[ATTRIBUTE] = self.config.stash[OPTIONS]
 
     @pytest.hookimpl(wrapper=True)
@@ -117,7 +117,7 @@ class _Session:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         test = running()
-        if test is not None:  # else another plugin has taken over how tests run
+        if test is not None:  # None if another plugin replaces the protocol
             test.begin(test.attempt + 1, self.defaults | _options(item))
 
     @pytest.hookimpl(wrapper=True)
@@ -144,7 +144,7 @@ class _Session:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for entry in map(json.loads, getattr(report, ATTRIBUTE, ())):
-            # A fixture that several processes set up is one audit, whoever was first: all but the times agree.
+            # Several processes may set up the same fixture. It counts once, since entries agree except for times.
             timeless = {**entry, "audit": {**entry["audit"], "seconds": 0.0, "provenance": {}}}
             self.audits.setdefault(json.dumps(timeless, sort_keys=True), entry)
 
@@ -153,7 +153,7 @@ class _Session:
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
         junit = self.config.stash.get(xml_key, None)
-        if junit is not None:  # on the suite: in pytest's default format test cases have no properties
+        if junit is not None:  # for the suite: test cases have no properties in pytest's default format
             for key, value in _properties([entry for _, entry in audits]):
                 junit.add_global_property(key, value)
         if self.report is None:
@@ -188,7 +188,7 @@ class _Session:
 
 
 def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    if not entries:  # a suite without audits loads nothing for them
+    if not entries:  # no slow imports for a suite without audits
         return
     from audit.results.folder import audits_of_session
     from audit.results.formatting import row
@@ -214,7 +214,7 @@ def _writable(name: str) -> Path:
         if not path.parent.is_dir():
             raise ValueError("there is no such folder")
         with suppress(FileNotFoundError):
-            path.stat()  # refuses a name that no file can have
+            path.stat()  # raises an error for an invalid name
         check_replaceable(path, kind_of("session"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -239,14 +239,14 @@ def _options(item: pytest.Item) -> dict[str, Any]:
 
 
 def _command(item: pytest.Item) -> str:
-    """Return the shell command that runs one test alone, with the same seeds, where the session was started."""
+    """Return the shell command that runs one test alone with the same seeds, from the folder of the session."""
     path = Path(os.path.relpath(item.path, item.config.invocation_params.dir)).as_posix()
     _, separator, name = item.nodeid.partition("::")
     return shlex.join(["python", "-m", "pytest", f"{path}{separator}{name}", *item.config.stash[OPTIONS]])
 
 
 def _options_given(config: pytest.Config) -> list[str]:
-    """Return the options of a session, but for the report that it writes, with the root that node ids begin at."""
+    """Return the options of a session without its report, and with the root folder of node ids."""
     words: list[str] = []
     arguments = iter(map(str, config.invocation_params.args))
     for word in arguments:
@@ -263,7 +263,7 @@ def _options_given(config: pytest.Config) -> list[str]:
 
 
 def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:
-    """Return the union bound on the probability that any of the audits is wrong by chance."""
+    """Return the union bound on the probability that any audit with this expectation is wrong by chance."""
     chances = (1 - entry["audit"]["confidence"] for entry in audits if entry["expected"] == expected)
     return min(1.0, math.fsum(chances))
 
