@@ -1,1 +1,1 @@
-"""The questions: each asks one, states what it expects, and draws what it found. Run ``python -m experiments``."""
+"""Experiments: each asks a question, states its expectation, and draws its result. Run ``python -m experiments``."""

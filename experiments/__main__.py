@@ -31,7 +31,7 @@ PAGE = Kind("a page of experiments", b"<!-- python -m experiments ", b" writes t
 LIMITS = Kind("the page of limits", b"# What an audit cannot tell\n")
 WITH_TABLE = Kind("a page with the table of systems", mark=TABLE_BEGINS.encode())
 
-HOLDS, FAILS = 0, 1  # all expectations, or not all
+HOLDS, FAILS = 0, 1  # exit codes: whether all expectations hold
 
 app = typer.Typer(
     add_completion=False,
@@ -123,7 +123,7 @@ def papers() -> int:
 
 
 def _write_papers() -> None:
-    from experiments.papers.index import load_papers, page  # it imports what experiments of the pilot do
+    from experiments.papers.index import load_papers, page  # slow: it imports modules of the pilot
 
     write_atomically(PAPERS, page(load_papers(), lambda name: load_numbers(name, FIGURES)), PAGE)
 
@@ -136,7 +136,7 @@ def _known(names: list[str]) -> list[str]:
 
 
 def _check_drawn(names: list[str], folder: Path) -> None:
-    """Refuse, before the work, a folder in which figures or the page of findings would replace what is none."""
+    """Check before the work that figures and the page of findings replace only files of their kind."""
     for name in names:
         check_replaceable(folder / f"{name}.svg", DRAWN[".svg"])
     check_replaceable(folder / "README.md", PAGE)
@@ -150,7 +150,7 @@ def _draw(name: str, folder: Path) -> Path:
 
 
 def _write_page(folder: Path) -> None:
-    """Write the page of findings: every number in it comes from the saved numbers."""
+    """Write the page of findings; all its numbers come from the saved files."""
     first: list[str] = []
     rest: list[str] = []
     for subject, experiments in by_subject(name for name in NAMES if (folder / f"{name}.json").exists()).items():
@@ -159,7 +159,7 @@ def _write_page(folder: Path) -> None:
             name, title, numbers = experiment.name, experiment.title, load_numbers(experiment.name, folder)
             if experiment.first:
                 first.append(f"- **[{title}](#{name})**: {experiment.figure_title(numbers)}")
-            rest += [f'<a id="{name}"></a>', f"### {title}", experiment.finding(numbers)]  # what the figure shows
+            rest += [f'<a id="{name}"></a>', f"### {title}", experiment.finding(numbers)]  # describes the figure
             rest += [f"![{title}]({name}.svg)", str(experiment.table(numbers))]
             rest.append(f"Expected: {experiment.expectation} Numbers: [{name}.json]({name}.json).")
     lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]
@@ -170,7 +170,7 @@ def _write_page(folder: Path) -> None:
     lines += ["## What everybody should know", "\n".join(first)] if first else []
     write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n", PAGE)
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
-        from experiments.systems import all_systems  # it imports every system
+        from experiments.systems import all_systems  # slow: it imports all systems
 
         numbers = load_numbers("all_systems", folder)
         for page, table in ((README, all_systems.short_table), (SYSTEMS, find("all_systems").table)):
@@ -182,7 +182,7 @@ def _write_page(folder: Path) -> None:
 
 
 def limitations() -> str:
-    """Return what reports say that an audit cannot tell, with links to the experiments."""
+    """Return the page LIMITATIONS.md: the limits listed in reports, with links to the experiments."""
     from audit.report.page import LIMITS
 
     lines = [
@@ -218,7 +218,7 @@ def _run(words: list[str]) -> int:
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Print a traceback before the error message.")] = False,
 ) -> None:
-    """Take what stands before the command."""
+    """Parse the options before the command."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Audits by the hundred: how they are run, what is saved of each, and what is expected of all of them."""
+"""Run many audits, save a few numbers of each, and check expectations on all of them."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def repeat(
     times: int | Sequence[int],
     **options: Any,
 ) -> list[list[Any]]:
-    """Call a function on every setting so many times, each time with a stream of its own; return results by setting."""
-    # `streams` are seed sequences, one a setting, and so may be `times`; options are those of `run_all`.
+    """Call a function several times on each setting, with a new stream each time; return results by setting."""
+    # `streams` has a seed sequence for each setting; `times` may have a number for each. Options: see `run_all`.
     often = [times] * len(settings) if isinstance(times, int) else times
     setups = zip(settings, streams, often, strict=True)
     results = iter(run_all([delayed(function)(*one, s) for one, own, n in setups for s in own.spawn(n)], **options))
@@ -42,13 +42,13 @@ def repeat(
 
 
 def audited(mechanism: Any, pair: Any, claim: Any, *, size: int, rng: Any, jobs: int, **options: Any) -> dict[str, Any]:
-    """Return one audit as it is saved in full, at the confidence of published verdicts unless told another."""
+    """Run an audit, at the confidence of published verdicts by default, and return all its fields for saving."""
     options = {"confidence": CONFIDENCE, **options}
     return measure_loss(mechanism, pair, claim, size=size, rng=rng, n_jobs=jobs, progress=True, **options).to_dict()
 
 
 def kept(result: AuditResult) -> dict[str, Any]:
-    """Return what is saved of one audit of many; its lower bound has the key ``"lower_bound"``."""
+    """Return the few fields that are saved if there are many audits."""
     return {
         "verdict": result.verdict,
         "lower_bound": plain_number(result.measured.budget),
@@ -57,13 +57,13 @@ def kept(result: AuditResult) -> dict[str, Any]:
 
 
 def group_pair(known: Any, people: int = 1) -> NeighborPair:
-    """Return the databases of a benchmark, `people` times as far apart as neighbors are."""
+    """Return a pair whose databases differ `people` times as much as those of a benchmark."""
     y = known.x + people * (known.y - known.x)
     return NeighborPair.declared(known.x, y, "add_remove", distance=people)
 
 
 def exact_law(mechanism: Any, pair: Any) -> LossDistribution:
-    """Return the exact law of the loss of a pair, or of changes, that has one: few counts change, by few people."""
+    """Return the exact law of the loss of a pair that has one, since few counts change by few people."""
     law: LossDistribution | None = mechanism.exact_loss(pair)
     assert law is not None
     return law
@@ -75,7 +75,7 @@ def largest_loss(mechanism: Any, pair: NeighborPair) -> float:
 
 
 def lost(mechanism: Any, pair: Any, parameter: str) -> float:
-    """Return the exact epsilon of a pair, or rho: of whole changes Renyi divergence is linear in its order."""
+    """Return the exact epsilon or rho of a pair; for integer changes, Renyi divergence is linear in its order."""
     law = exact_law(mechanism, pair)
     return float(law.renyi(2) / 2 if parameter == "rho" else law.epsilon_at(0))
 
@@ -113,7 +113,7 @@ def none_above(what: str, audits: Iterable[dict[str, Any]], loss: float) -> Chec
 
 
 def event_class(event: str) -> str:
-    """Return the kind of an event from its description: what of an output it looks at."""
+    """Return the kind of an event, from the statistic in its description."""
     looked_at = event.rsplit(" by ", 1)[-1]
     kinds = {
         "likelihood ratio": ("log-likelihood ratio of y over x",),

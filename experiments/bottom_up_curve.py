@@ -1,4 +1,4 @@
-"""The authors' curve to choose epsilon by, on a real table of counties, and what 53 bits leave of their noise."""
+"""The authors' accuracy curve for choosing epsilon, on a real table of counties, and the limits of 53-bit noise."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from experiments.drawing import bar_key, head, line_key, own_keys, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, near, violations
 
 EPSILONS = (*(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
-TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # the authors' kind of range
+TABULATED = tuple(epsilon for epsilon in EPSILONS if epsilon >= 0.001)  # a range like that of the authors
 FINEST, DRAWN, SAMPLE = "county x race", "as drawn", "weighted sample"
 LEVELS, NORMS = {"state": 1, "county": 2, FINEST: 3}, ("l1", "l2")
 REPLICATES, AUDITS, TARGET = 200, 20, 0.99
-SHARE, LIGHTEST, HEAVIEST = 0.25, 2.0, 6.0  # a long form of one person in four, adjusted for those who did not answer
+SHARE, LIGHTEST, HEAVIEST = 0.25, 2.0, 6.0  # a 25% sample, with weights that adjust for nonresponse
 EXACT, INVERSE = "exact sampler", "inverse distribution function"
 IGNORED, FRACTIONS, UNDECLARED = "weights ignored", "fractions left in", "totals undeclared"
 SIZES = {EXACT: 50_000, INVERSE: 2_000, IGNORED: 2_000, FRACTIONS: 500, UNDECLARED: 500}
 
 
 def cases(tree: Hierarchy, counts: Any) -> dict[str, tuple[BottomUp | WeightedBottomUp, NeighborPair]]:
-    """Return what is audited and on which pair: a county of five races, a sample of it, and two states of counties."""
+    """Return mechanisms and pairs to audit: a county with five races, a sample of it, and counties of two states."""
     county = counts[:5]
     rng = np.random.default_rng(1960)
     cells = np.repeat(np.arange(5), 1 + county // 400)
@@ -61,7 +61,7 @@ def cases(tree: Hierarchy, counts: Any) -> dict[str, tuple[BottomUp | WeightedBo
 
 
 def long_form(counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return one record in four of people counted, cell and weight: weights are even from 2 to 6."""
+    """Return the cells and weights of a 25% sample of the people; weights are uniform from 2 to 6."""
     cells = np.repeat(np.arange(counts.size), rng.binomial(counts, SHARE))
     return np.column_stack([cells, np.round(rng.uniform(LIGHTEST, HEAVIEST, cells.size), 2)])
 
@@ -84,7 +84,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     records, sample = long_form(counts, own), WeightedBottomUp(1.0, HEAVIEST, counts.shape, tree)
     curves[f"{FINEST}, {SAMPLE}"] = curve(sample, records, own, level=LEVELS[FINEST], **options)
     totals = states.astype(float)
-    totals[1], totals[2] = np.nan, totals[2] + 1  # the second state's total is not published, the third's is another
+    totals[1], totals[2] = np.nan, totals[2] + 1  # the second state's total is not published, the third's is wrong
     released = replace(held, published=PublishedTotals(1, totals))(counts, 1, rng)[0]
     known = cases(tree, counts)
     return {
@@ -117,12 +117,12 @@ def curve(
     epsilons: Sequence[float],
     **how: Any,
 ) -> list[Accuracy]:
-    """Return the accuracies at several budgets in nats, in increasing order."""
+    """Return the accuracies at several budgets in nats, in increasing order of epsilon."""
     return [accuracy(replace(mechanism, epsilon=epsilon), data, rng, **how) for epsilon in sorted(epsilons)]
 
 
 def smallest_epsilon(accuracies: list[Accuracy], norm: str, target: float = TARGET) -> float | None:
-    """Return the smallest epsilon tried from which on the lower end of the interval reaches a target, if one does."""
+    """Return the smallest epsilon from which on all lower ends of intervals reach the target, or None."""
     best = None
     for one in reversed(accuracies):
         if getattr(one, norm).interval[0] < target:
@@ -141,7 +141,7 @@ def _plain(point: Accuracy) -> dict[str, Any]:
 
 
 def _inverse(epsilon: float) -> dict[str, Any]:
-    """Return what 53 bits leave of the noise: how far it reaches, and what one person more or less makes certain."""
+    """Return limits of 53-bit noise: its largest value, and the probability of outputs possible on one side only."""
     noise = InverseCdf(epsilon)
     law = noise.exact_loss(1)
     return {"epsilon": epsilon, "reach": noise.reach, "witness": law.infinite_mass, "delta": law.delta_at(epsilon)}
@@ -169,14 +169,14 @@ def check(numbers: Numbers) -> Checks:
             accuracies = [row[norm]["accuracy"] for row in rows]
             drawn = "calibrated" not in name
             words = f"{name}, {norm}: accuracy {'rises to' if drawn else 'ends at'} {accuracies[-1]:.6f}, expected 1"
-            rises = accuracies == sorted(accuracies) or not drawn  # where noise exceeds a state, raking multiplies it
+            rises = accuracies == sorted(accuracies) or not drawn  # raking multiplies noise larger than the state
             yield Check(words, accuracies[-1] > 0.999 and rises)
             known, root = (
                 [row[norm] for row in rows if row[norm]["expected"] is not None],
                 np.sqrt(numbers["replicates"]),
             )
             scores = [root * abs(one["accuracy"] - one["expected"]) / one["deviation"] for one in known]
-            if scores:  # 114 scores in all, near normal: beyond 5 by chance in fewer than one run of 10,000
+            if scores:  # 114 nearly normal scores: one exceeds 5 with probability below 1e-4
                 yield between(f"{name}, {norm}: largest deviation from theory", max(scores), 0, 5)
     for words in (DRAWN, SAMPLE):
         high = [row for row in numbers["curves"][f"{FINEST}, {words}"] if row["l1"]["accuracy"] > 0]
@@ -199,7 +199,7 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _factor(numbers: Numbers) -> float:
-    """Return how many times as much L1 accuracy is missing to one in the weighted sample; the median of epsilons."""
+    """Return the ratio of 1 - L1 accuracy of the weighted sample to that of the full count; median over epsilons."""
     full, sample = (numbers["curves"][f"{FINEST}, {words}"] for words in (DRAWN, SAMPLE))
     missing = [np.array([1 - row["l1"]["accuracy"] for row in rows]) for rows in (sample, full)]
     return float(np.median(np.divide(*missing)))

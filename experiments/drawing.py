@@ -1,4 +1,4 @@
-"""What the figures share: rows of bars, points, the line of the promise, axes of budgets, legends."""
+"""Parts of figures: rows of bars, points, the line of the promise, axes of budgets, legends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CIRCLE: dict[str, Any] = {"marker": "o", "color": BLUE, "linestyle": "none"}
 TIGHT: dict[str, Any] = {"handletextpad": 0.5, "columnspacing": 1.2}  # of legends
 INFINITE: dict[str, Any] = {"marker": ">", "color": BLACK, "markersize": 7, "linestyle": "none"}  # an exact loss
 WITNESS: dict[str, Any] = INFINITE | {"color": RED}  # a violation, whatever its lower bound
-BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behind words
+BOX: dict[str, Any] = {"facecolor": "white", "linewidth": 0, "pad": 1.0}  # behind text
 
 
 def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
@@ -42,7 +42,7 @@ def promise(ax: Axes, at: float = 1.0, *, label: str | None = None) -> None:
 
 
 def page(height: float, rows: int = 1, columns: int = 1, *, heights: Sequence[float] = ()) -> tuple[Figure, list[Axes]]:
-    """Return a figure as wide as a page, so that its letters have the size that they are given."""
+    """Return a figure as wide as a page, so that its text is not scaled."""
     figure, axes = new_figure(PAGE, height, rows, columns)
     if heights:
         _grid(axes[0]).set_height_ratios(heights)
@@ -63,7 +63,7 @@ def entitle(figure: Figure, words: str) -> None:
 
 
 def spread(axes: Sequence[Axes]) -> list[Axes]:
-    """Make the last two panels of two columns one; return all."""
+    """Merge the last two panels of a figure with two columns, and return all panels."""
     *before, last, gone = axes
     gone.remove()
     last.set_subplotspec(_grid(last)[-1, :])
@@ -80,7 +80,7 @@ def bar(
     end: float = math.inf,
     **style: Any,
 ) -> None:
-    """Draw a lower bound as a bar, as all figures do; one that is longer than the axis has a break mark at its end."""
+    """Draw a lower bound as a bar, with a break mark if it is longer than the axis."""
     ax.barh(at, min(loss, end), height=height, **((VIOLATED if violated else BOUND) | style))
     if loss > end:
         break_mark(ax, end, at)
@@ -102,8 +102,8 @@ def foot(figure: Figure, handles: Sequence[Any], *, ncols: int = 4, words: str |
 def losses(
     ax: Axes, at: float, bounds: Sequence[float], exact: float | None = None, *, end: float = math.inf, **style: Any
 ) -> None:
-    """Draw a row: a bar at the median lower bound, a line from the least to the largest, and the exact loss."""
-    # Nothing is longer than `end`; an infinite loss is an arrow there. Further arguments are those of `bar`.
+    """Draw a row: a bar for the median lower bound, a line from the smallest to the largest, and the exact loss."""
+    # Bars and lines are cut at `end`. An infinite loss is an arrow there. Further arguments are those of `bar`.
     bar(ax, at, float(np.median(bounds)), end=end, **style)
     if len(bounds) > 1:
         extent(ax, np.minimum(bounds, end), at)
@@ -128,20 +128,20 @@ def bare_rows(ax: Axes) -> None:
 
 
 def beside(ax: Axes, at: float, words: str, x: float = 1.03, size: float = 8, **style: Any) -> None:
-    """Write into a row, `x` in widths of the panel: beyond it if `x` is more than 1."""
+    """Write text in a row at `x`, in widths of the panel; if `x` exceeds 1, right of the panel."""
     place: dict[str, Any] = {"va": "center", "fontsize": size, "transform": ax.get_yaxis_transform()}
     ax.text(x, at, words, **place | style)
 
 
 def column(ax: Axes, at: float, words: str, points: float, **style: Any) -> None:
-    """Write into a row, right-aligned so many points right of the panel."""
+    """Write right-aligned text in a row that ends `points` points right of the panel."""
     place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
     place |= {"annotation_clip": False, "ha": "right", "va": "center", "fontsize": 8}
     ax.annotate(words, (1, at), (points, 0), **place | style)
 
 
 def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
-    """Make the horizontal axis one of budgets, logarithmic, with a tick at each."""
+    """Make the horizontal axis a logarithmic axis of budgets, with a tick at each."""
     ticks = list(epsilons)
     ax.set_xscale("log")
     ax.set_xticks(ticks, [f"{epsilon:g}" for epsilon in ticks])
@@ -150,7 +150,7 @@ def budget_axis(ax: Axes, epsilons: Iterable[float], words: str) -> None:
 
 
 def styles(names: Iterable[Any], **more: Any) -> dict[Any, dict[str, Any]]:
-    """Return the looks of lines by name: each has a color, dashes and a marker of its own."""
+    """Return line styles by name, each with another color, dash pattern and marker."""
     looks = ({"color": color, "linestyle": dashes, "marker": marker} for color, dashes, marker in SERIES)
     return {name: {**look, "markersize": 4, **more} for name, look in zip(names, looks, strict=False)}
 
@@ -177,6 +177,6 @@ def line_key(label: str, **style: Any) -> Line2D:
 
 
 def bar_key(label: str, color: str = "", *, violated: bool = False, alpha: float = 1.0) -> Patch:
-    """Return an entry of a legend: a bar, blue unless it is one of several, or a violation, which is hatched."""
+    """Return a legend entry of a bar: in `color`, by default blue, or red and hatched for a violation."""
     look: dict[str, Any] = {"edgecolor": "white", "linewidth": 0, "label": label, "alpha": alpha}
     return Patch(facecolor=color or (RED if violated else BLUE), hatch="//" if violated else None, **look)

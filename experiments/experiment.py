@@ -1,4 +1,4 @@
-"""What an experiment is, how its numbers are saved, and how they are compared with what was expected."""
+"""Define experiments: their texts and functions, their saved numbers, and checks of their expectations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from audit.results.formatting import at_least, at_most
 from audit.results.provenance import provenance
 from experiments.drawing import entitle
 
-CONFIDENCE = 1 - 1e-6  # of published verdicts: at 95% one correct algorithm in twenty would be called violated
-FALSE_ALARM = 1e-4  # probability that valid bounds miss more often than `most_misses`
+CONFIDENCE = 1 - 1e-6  # of published verdicts; 95% would mean a false alarm for 1 correct algorithm in 20
+FALSE_ALARM = 1e-4  # probability that valid bounds have more misses than `most_misses`
 HERE = Path(__file__).parent
 Numbers = dict[str, Any]
 
@@ -34,7 +34,7 @@ def load_data(name: str) -> dict[str, Any]:
 
 QUESTIONS = load_data("questions.toml")
 NAMES = tuple(QUESTIONS)
-SUBJECTS = {  # by the beginning of a module's name; the last one has what is of no system
+SUBJECTS = {  # by prefix of a module's name; the last one is for experiments without a system
     "flaxman.": "GDPC, RDPC and ADPC (Flaxman 2019)",
     "phsafe.": "PHSafe",
     "topdown.": "TopDown",
@@ -59,7 +59,7 @@ Checks = Iterator[Check]
 
 @dataclass(frozen=True)
 class MarkdownTable:
-    """The numbers behind an answer: a heading a column, rows of cells, and what a reader needs to know of them."""
+    """A table of numbers: headings of columns, rows of cells, and a note for the reader."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -90,7 +90,7 @@ WORDING: dict[str, Callable[[Any], Any]] = {
 
 
 class _Wording(Formatter):
-    """Fills templates whose fields may end in functions: "{bounds|min|down}"."""
+    """Formatter for templates whose fields may apply functions, such as "{bounds|min|down}"."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         path, *functions = field_name.split("|")
@@ -106,32 +106,32 @@ def worded(template: str, named: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A question, what was expected, and a module of four functions, of which only `run` sees more than its numbers."""
+    """A question, its expectation, and a module of four functions; all but `run` use only the saved numbers."""
 
     name: str
     module: str
-    headline: str  # this, the answer and the two after it are templates
+    headline: str  # a template, like `answer`, `heads` and `note`
     question: str
     expectation: str
     answer: str
-    heads: str  # with " | " between them
+    heads: str  # separated by " | "
     title: str
     note: str = ""
-    first: bool = False  # a finding that everybody should know
+    first: bool = False  # whether the page lists it first, for all readers
 
     @cached_property
     def functions(self) -> Any:
-        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, of a small form if quick."""
-        # Of these numbers `check` yields the outcome of every expectation, `draw` returns the figure, and `facts` what
-        # the templates name, the rows of the table among it: its own names for them, so that it may return `locals()`.
+        """The module: `run(*, quick, seed, jobs)` returns numbers for JSON, from a small version if quick."""
+        # Each other function takes these numbers: `check` yields the outcome of every expectation, `draw` returns the
+        # figure, and `facts` the values that templates name, including the table's `rows`. It may return `locals()`.
         return importlib.import_module(f"experiments.{self.module}")
 
     def finding(self, numbers: Numbers) -> str:
-        """Return what was found, in 60 words: the answer first, for whom, and at which confidence."""
+        """Return the finding in 60 words: first the answer, then for whom and at which confidence."""
         return worded(self.answer, self._named(numbers))
 
     def figure_title(self, numbers: Numbers) -> str:
-        """Return the finding in a line or two: the title of the figure, and what it says where nobody sees it."""
+        """Return the finding in one or two lines: the title of the figure, which also stands for it in text."""
         return worded(self.headline, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
@@ -145,7 +145,7 @@ class Experiment:
 
     @property
     def subject(self) -> str:
-        """What the experiment is of: the heading that the page of findings has it below."""
+        """The subject of the experiment, its heading on the page of findings."""
         return SUBJECTS[next(key for key in SUBJECTS if self.module.startswith(key))]
 
     def _named(self, numbers: Numbers) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def by_subject(names: Iterable[str]) -> dict[str, list[Experiment]]:
 
 
 def published(name: str) -> Any:
-    """Return numbers that others published: `published.json` has them with their sources."""
+    """Return numbers from the literature; `published.json` has them with their sources."""
     return json.loads((HERE / "published.json").read_text(encoding="utf-8"))[name]["rows"]
 
 
@@ -181,9 +181,9 @@ def run_experiment(name: str, folder: Path, *, quick: bool, seed: int, jobs: int
 
 
 def load_numbers(name: str, folder: Path) -> Numbers:
-    """Return the saved numbers of an experiment; refuse a file of another one, or a changed one."""
+    """Return the saved numbers of an experiment; a file of another one, or a modified file, is an error."""
     path = folder / f"{name}.json"
-    if path.is_fifo():  # it is read more than once
+    if path.is_fifo():  # several steps read it
         raise ValueError(f"{path} must be a file, got a pipe")
     saved = read_json(path)
     if saved.get("kind") != "experiment" or saved.get("name") != name or not isinstance(saved.get("numbers"), dict):
@@ -196,12 +196,12 @@ def near(what: str, value: float, target: float, tolerance: float) -> Check:
 
 
 def between(what: str, value: float, low: float, high: float) -> Check:
-    """Expect a value, which may be a lower bound and is rounded down in words, between two limits."""
+    """Expect a value between two limits; the text rounds it down, since it may be a lower bound."""
     return Check(f"{what}: {at_least(float(value))}, expected {low:.4g} to {high:.4g}", low <= value <= high)
 
 
 def most_misses(audits: int, confidence: float) -> int:
-    """Return how often bounds may miss: valid ones miss more often with probability 1e-4."""
+    """Return the largest plausible number of misses; valid bounds exceed it with probability at most 1e-4."""
     return int(stats.binom.isf(FALSE_ALARM, audits, 1 - confidence))
 
 

@@ -1,4 +1,4 @@
-"""Every known bug and every faulty benchmark must be found, and no correct algorithm called violated."""
+"""Audits must detect every known bug and faulty benchmark, and report no violation of a correct algorithm."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from experiments.replayed import SAMPLES, check_replays, replays
 from experiments.topdown import bugs as topdown_bugs
 
 BUGS, FAULTY, TOPDOWN, CORRECT = "known bugs", "faulty benchmarks", "known bugs of TopDown", "correct algorithms"
-CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick form leaves out what takes more runs
-# Of rare events, groups of ten show more than ten times as many runs would.
+CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick version omits cases with more than SMALL runs
+# Sizes and group sizes. For rare events, groups of ten give larger bounds than ten times the runs.
 FAULTY_SIZES = {
     "TruncatedGeometric": (4_000_000, 1),
     "NoisyHist2": (20_000, 1),
@@ -42,24 +42,24 @@ FAULTY_SIZES = {
     "PrefixSum": (100_000, 1),
 }
 COUNTS = np.arange(20, 29)
-LAWS = Attack.without("precision")  # of published algorithms, whose float noise is not what the publications are about
-MISSED = (topdown_bugs.NEVER, topdown_bugs.HIDDEN)  # what no audit should find
+LAWS = Attack.without("precision")  # for published algorithms; their papers do not treat float noise
+MISSED = (topdown_bugs.NEVER, topdown_bugs.HIDDEN)  # cases that no audit should detect
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is audited, on which pair, with how many runs, and what is known of it."""
+    """A mechanism to audit with its pair and number of runs, its true loss, and how it should be detected."""
 
     group: str
     name: str
     mechanism: Any
     pair: NeighborPair
-    loss: float  # for one person, in the unit of the claim; NaN where the exact law gives none
+    loss: float  # for one person, in the unit of the claim; NaN if unknown
     size: int
-    found: str  # "counts", "witness", both, "refused", or of `MISSED`
+    found: str  # "counts", "witness", both, "refused", or one of `MISSED`
     attack: Attack = LAWS
     event: Event | None = None
-    largest: int = SMALL  # that the quick form makes
+    largest: int = SMALL  # most runs of a case in the quick version
 
 
 def cases() -> list[Case]:
@@ -93,7 +93,7 @@ def cases() -> list[Case]:
 def _of_topdown(case: topdown_bugs.Case) -> Case:
     pair, whole = topdown_bugs.neighbors(case.pair), case.mechanism
     measured = whole.stage("measurements")
-    # Tables are post-processing of measurements, unless the bug lets more than these out of the measurement step.
+    # Tables post-process the measurements, unless the bug passes further data to later steps.
     loss = math.inf if case.expected == topdown_bugs.WITNESS else lost(measured, pair, case.promise.parameter)
     group = CORRECT if case.expected == topdown_bugs.NEVER else TOPDOWN
     event = topdown_bugs.total_of_first(pair) if case.pair == "total" else None
@@ -103,7 +103,7 @@ def _of_topdown(case: topdown_bugs.Case) -> Case:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit bugs 5 times, TopDown and what is correct 20 times (quick: once, without the large ones); replay others."""
+    """Audit bugs 5 times, TopDown and correct algorithms 20 times (quick: once, small cases only); run the replays."""
     every = cases()
     split = sum(case.largest == SMALL for case in every)
     streams = [s for number in (split, len(every) - split) for s in np.random.SeedSequence(seed).spawn(number)]
@@ -141,13 +141,13 @@ def _audit(case: Case, stream: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def caught(row: dict[str, Any], audit: dict[str, Any]) -> bool:
-    """Tell whether an audit found a bug, in the way that is expected of it."""
+    """Return whether an audit detected a bug in the expected way."""
     expected = row["expected"]
     if audit["verdict"] == "refused":
         return expected == "refused" and ("rng" in audit["event"] or "independent" in audit["event"])
     if audit["verdict"] != "violated":
         return False
-    # A clock that ticks while the audit looks for it hides a seed of seconds: then the witness is left.
+    # If the clock ticks during the audit, a seed from seconds may not show in counts; then only the witness shows it.
     counted = expected not in ("counts", topdown_bugs.WITNESS) or float(audit["lower_bound"]) > row["claim"]
     return bool(counted and (expected == "counts" or audit["witness"] is not None))
 
@@ -207,7 +207,7 @@ HEADINGS = {
     TOPDOWN: "(c) bugs of TopDown",
     CORRECT: "(d) correct algorithms",
 }
-END, INFINITY = 150.0, 330.0  # in units of the promise: where finite losses end on the axis, and where infinity is
+END, INFINITY = 150.0, 330.0  # positions on the axis, in units of the promise: end of finite losses; infinity
 
 
 def draw(numbers: Numbers) -> Figure:
@@ -259,7 +259,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
 
 
 def _draw_scale(ax: Axes, bottom: float) -> None:
-    """Draw an axis that is linear up to the promise and logarithmic beyond, with infinity at its end."""
+    """Draw an axis that is linear up to the promise, logarithmic beyond it, and ends with infinity."""
     ax.axvline(1, **PROMISE, zorder=2)
     ax.axvline(INFINITY, color=GRAY, linewidth=0.8, linestyle=":", zorder=0)
     ax.set_xscale("function", functions=(_stretched, _restored))

@@ -1,4 +1,4 @@
-"""One pair of runs with the same noisy answers: what it shows of whole systems, and of known bugs in them."""
+"""Replay whole systems and known bugs: runs on both databases with the same noisy answers."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ SMALL = PUBLISHED | {
     "imputes-on-demand": "running time that depends on the data",
 }
 SAMPLES = 40_000
-TIMED = ("imputes-on-demand",)  # which no output tells
-FEW, MANY = 10, 60  # pairs of runs, for bugs of systems and of single functions that show for some answers only
-KNOWN = {True: 23, False: 26}  # known bugs that one pair shows, and 60
+TIMED = ("imputes-on-demand",)  # not visible in any output
+FEW, MANY = 10, 60  # pairs of runs for bugs that only some answers show: in systems; in functions
+KNOWN = {True: 23, False: 26}  # known bugs shown by one pair (quick), and by 60 pairs
 SLOWEST = 10_000.0  # milliseconds
 PHSAFE, EVERYWHERE, TOPDOWN, NIST = "PHSafe", "PHSafe (DER)", "TopDown", "NistDp3"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A bug in a system: what runs with it and without, on whom, and what should be seen."""
+    """A bug in a system: the mechanism with and without it, the pair, and the expected kind of violation."""
 
     name: str
     words: str
@@ -57,11 +57,11 @@ class Case:
     sound: Any  # None for a small bug
     pair: NeighborPair
     kind: str
-    released: bool | None = None  # whether the noisy tables may be published, as what is made of them does not tell
+    released: bool | None = None  # whether the noisy tables count as published, since outputs do not show it
 
 
 def phsafe(queries: dict[str, Any]) -> Mechanism:
-    """Return PHSafe with the production settings, from persons, units and geo to noisy tables."""
+    """Return PHSafe with the production settings: persons, units and geography in, noisy tables out."""
     config = read_config("us")
     only = [(table, level) for table, level, _ in config.budgets() if table in queries]
     measured = PHSafe(config, only=only)
@@ -75,13 +75,13 @@ def phsafe(queries: dict[str, Any]) -> Mechanism:
 
 
 def households(quick: bool) -> dict[str, HouseholdPair]:
-    """Return neighbors under PHSafe: a spouse leaves a family; a person leaves, and rows of units change everywhere."""
+    """Return neighbors for PHSafe: a spouse leaves a family; a person leaves, and units change in all tables."""
     spouse = {PHSAFE: worst_pair("PH3", "state_A-G", "VAL", config="us")}
     return spouse if quick else spouse | {EVERYWHERE: joint_pair("DER", config="us")}
 
 
 def topdown_cases() -> Iterator[Case]:
-    """Yield the four bugs of TopDown, all in its published tables; two of them no practical sample shows there."""
+    """Yield the four bugs of TopDown, in published tables; sampling needs too many runs to detect two of them there."""
     kinds = {topdown_bugs.COUNTS: "loss", topdown_bugs.WITNESS: "output"}
     for case in topdown_bugs.cases():
         if case.expected in kinds and "Gaussian" not in case.words:
@@ -91,7 +91,7 @@ def topdown_cases() -> Iterator[Case]:
 
 
 def nist_cases(quick: bool) -> Iterator[Case]:
-    """Yield the bugs of NistDp3, on census records, which take a while to be read."""
+    """Yield the bugs of NistDp3, on census records, which are slow to read."""
     if quick:
         return
     nist = nist_synthesis.mechanism()
@@ -138,7 +138,7 @@ def _phsafe(name: str, pair: HouseholdPair, queries: dict[str, Any], seed: int) 
 def _system(name: str, mechanism: Mechanism, pair: NeighborPair, seed: int) -> dict[str, Any]:
     result = replay(mechanism, pair, rng=seed, released=True)
     claim = result.claim
-    assert claim is not None  # all three promise something
+    assert claim is not None  # all three systems have a promise
     spends = "rho" if claim.parameter == "rho" else "epsilon"
     return {
         "name": name,
@@ -174,13 +174,13 @@ def _bug(case: Case, seed: int) -> dict[str, Any]:
 
 
 def _known(seed: int, most: int) -> dict[str, Any]:
-    """Return how many pairs of runs show each known bug: 1, so many as there are, or None where they do not."""
+    """Return how many pairs of runs show each known bug: 1, `most`, or None if `most` do not."""
     needed: dict[str, int | None] = {}
     for name, bug in known_bugs().items():
-        if bug.found == "replay":  # these are cases of their own
+        if bug.found == "replay":  # they have their own cases
             continue
         pair, mechanism = _pair(bug), bug.mechanism
-        if isinstance(mechanism, SeededByTime):  # a second that ends between two runs would hide it
+        if isinstance(mechanism, SeededByTime):  # a tick of the clock between two runs would hide it
             mechanism = replace(mechanism, clock=lambda: 0.0)
         sizes = (size for size in (1, most) if replay(mechanism, pair, rng=seed, size=size, released=True).violations)
         needed[name] = next(sizes, None)
@@ -192,7 +192,7 @@ def _pair(bug: KnownBug) -> NeighborPair:
 
 
 def _rounded(number: float) -> float:
-    """Return a time to two digits: more of it would be chance."""
+    """Return a time rounded to two digits; further digits vary by chance."""
     return float(f"{number:.2g}")
 
 

@@ -1,4 +1,4 @@
-"""Every bound, a thousand times over, on laws that lose exactly what is promised: how often it is wrong."""
+"""Coverage of every bound: its rate of misses in 1,000 audits of laws whose loss equals the promise."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from experiments.drawing import CIRCLE, bare_rows, beside, foot, line_key, page
 from experiments.experiment import Check, Checks, Numbers, most_misses
 
 LEVELS = (0.95, 0.8)
-STRICT = 0.99  # besides, of audits of every other kind, in the table
-NEAR = (1.0, 0.95)  # losses of the law / promised
-GONE = (7, 8, 23)  # places of streams whose cases are no more: the numbers of the others stay
+STRICT = 0.99  # a further confidence in the table, for audits of other kinds
+NEAR = (1.0, 0.95)  # true loss / promise
+GONE = (7, 8, 23)  # streams of removed cases are skipped, so that the numbers of the others stay the same
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Make 1,000 audits of each case, 200 or 300 where each takes long (quick: 20, of mistakes 300)."""
+    """Make 1,000 audits of each case, 200 or 300 if they are slow (quick: 4 or 20, and 300 of mistakes)."""
     tasks = []
     spawned = np.random.SeedSequence(seed).spawn(len(CASES) + len(GONE))
     kept = [stream for place, stream in enumerate(spawned) if place not in GONE]
@@ -63,7 +63,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     wrong = [row["misses"] / row["audits"] for row in at_95 if row["group"] == MISTAKES]
     valid = [row for row in at_95 if row["group"] != MISTAKES]
     over = [row for row in valid if row["misses"] > allowed(row)]
-    cases, above = (len({(row["group"], row["case"]) for row in rows}) for rows in (valid, over))  # with several losses
+    cases, above = (len({(row["group"], row["case"]) for row in rows}) for rows in (valid, over))  # rows share cases
     levels, rows = (LEVELS[1], LEVELS[0], STRICT), []
     for group in dict.fromkeys(case.group for case in CASES if case.group != MISTAKES):
         own, cells = [row for row in numbers["rows"] if row["group"] == group], []
@@ -88,7 +88,7 @@ def draw(numbers: Numbers) -> Figure:
             _draw_row(ax, [row for row in rows if name in (row["group"], row["case"])], at + (name in mistakes))
         ax.axvspan(0, 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0)
         ax.axvline(1, color=BLACK, linewidth=1.2, zorder=1)
-        ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # room for what is rare
+        ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # spreads small ratios
         ax.set_xticks(ticks := (0, 0.25, 1, 4, 9), [f"{tick:g}" for tick in ticks])
         ax.set(xlim=(0, 14), ylim=(len(names) + 0.5, -0.6))
         ax.set_yticks([at + (name in mistakes) for at, name in enumerate(names)], [""] * len(names))

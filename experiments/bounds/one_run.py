@@ -1,4 +1,4 @@
-"""One release of many areas proves as much as many runs of one area, if the areas do not share what they lose."""
+"""One release of many areas proves as much as many runs of one area, if the areas do not share the budget."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from experiments.experiment import Checks, Numbers, between, down, few_misses, n
 from experiments.flaxman.audit import paths_only
 
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
-SHARE = 0.05  # of ADPC's areas that are guessed: where the error is rare, the loss is larger
-SEEDS, FEW_SEEDS = 100, 20  # the latter of RDPC's paths, which take seconds a time
-COLUMNS = {"one_run": 38, "repeated": 80}  # where medians are written, in points right of the panel
-CONFIDENCE = 0.95  # of each bound: how often it misses is a part of the answer
-# Of the median of one release over the budget: least of 100 seeds, least of 10, most. At least 3 standard errors below
-# GDPC's medians, which scatter for one person at a small budget.
+SHARE = 0.05  # of ADPC's areas for which a guess is made: rare errors have larger losses
+SEEDS, FEW_SEEDS = 100, 20  # FEW_SEEDS: for runs of RDPC, which take seconds each
+COLUMNS = {"one_run": 38, "repeated": 80}  # positions of written medians, in points right of the panel
+CONFIDENCE = 0.95  # of each bound, low enough to count misses
+# Limits of the median of one release / budget: smallest for 100 seeds, smallest for 10 seeds, largest. The smallest
+# are at least 3 standard errors below the medians of GDPC, which vary for one person at a small budget.
 LIMITS = {
     ("GDPC", 0.025, 1): (0.45, 0.15, 1.0),
     ("GDPC", 0.025, 80): (0.98, 0.97, 1.0),
@@ -34,11 +34,11 @@ LIMITS = {
 }
 REFERENCE = {("GDPC", 0.1, 1): (0.0898, 0.002), ("GDPC", 1.0, 1): (0.989, 0.004)}  # medians of an earlier simulation
 KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as many runs of one area", PALE, "s")}
-CASES = tuple(LIMITS)  # the mechanism, its budget, and the people of a group
+CASES = tuple(LIMITS)  # mechanism, budget, group size
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit one release in each of 100 seeds (quick: 10), and as many runs of one area in as many more."""
+    """Audit one release with each of 100 seeds (quick: 10), and many runs of one area 100 or 20 times (quick: once)."""
     tree = Hierarchy.regular(FANOUT, LEVELS)
     rows = []
     for root, (name, epsilon, people) in zip(np.random.SeedSequence(seed).spawn(len(CASES)), CASES, strict=True):
@@ -49,7 +49,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         canaries, claim = Canaries(counts, people=people), mechanism.claim
         share = SHARE if name == "ADPC" else None
         repeated, pair = mechanism, NeighborPair.add_people(counts[:1], 0, people)
-        if isinstance(mechanism, RDPC):  # runs of one area need its path, and the siblings there
+        if isinstance(mechanism, RDPC):  # the runs need only the path of the area and its siblings
             cut, near_path, (place,) = paths_only(mechanism.tree, counts, (0,))
             repeated, pair = RDPC(epsilon, cut), NeighborPair.add_people(near_path, place, people)
         row: dict[str, Any] = {"algorithm": name, "epsilon": epsilon, "people": people, "areas": counts.size}

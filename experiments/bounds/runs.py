@@ -1,4 +1,4 @@
-"""How many runs it takes to prove a loss and to detect a violation, and whether one is detected as often as planned."""
+"""The numbers of runs that prove a loss or detect a violation, and a comparison of planned and simulated power."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ from experiments.experiment import Check, Checks, Numbers, between, load_data, m
 
 Rng = np.random.Generator
 
-COUNT, NOISE = 120, 10.0  # of the people in a count, and the deviation of normal noise on it
+COUNT, NOISE = 120, 10.0  # people in a count; standard deviation of its normal noise
 CONFIDENCE_HERE = 0.95
-PROVED = 0.9  # of the loss, in the comparison with theory
+PROVED = 0.9  # share of the loss to prove, in the comparison with theory
 EPSILONS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-CLAIMED, EARLY, MOST = 0.1, (1.0, 1.1, 1.5, 2.0, 4.0), 1_000_000  # violations, and runs of audits that may stop early
-WITHIN = 0.03  # of the planned power
+CLAIMED, EARLY, MOST = 0.1, (1.0, 1.1, 1.5, 2.0, 4.0), 1_000_000  # with early stopping: promise, violations, most runs
+WITHIN = 0.03  # tolerance of the simulated power around the planned power
 PLANNED = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
 CURVES = ("pure:1", "approx:0.3,1e-6", "gaussian:1", "zcdp:0.5")
-LAW = 0.5  # excess up to which its square is the law, or nearly
-BATCH = 25  # audits that a worker makes in one go
+LAW = 0.5  # up to this excess, runs are about proportional to 1 / excess squared
+BATCH = 25  # audits in a task of a worker
 STYLES = styles(("pure", "approx", "gaussian", "zcdp"), linestyle="none")
 DESIGNS = {"coins": "", "outputs": ", given outputs", "one_run": ", one run"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A promise, how much more is lost, and how the audit is made."""
+    """A promise, its violation, and the design of the audit."""
 
     promise: str  # as `parse_claim` reads it
-    violation: float  # 1 keeps the promise, with the runs for 1.2
+    violation: float  # true loss / promise; 1 (no violation) uses the runs for 1.2
     power: float
-    audits: int = 2000  # how many are simulated in full
-    distance: int = 1  # this and the next as `plan_size` takes them
+    audits: int = 2000  # simulated audits, if not quick
+    distance: int = 1  # like `share`, an argument of `plan_size`
     share: float = 1.0
     design: Design = "coins"
 
@@ -91,11 +91,11 @@ class Case:
 CASES = {name: tuple(Case(**row) for row in rows) for name, rows in load_data("bounds/planning.toml").items()}
 
 
-# Both answer for each of some databases, which are 0 or 1: an array of shape (size, databases).
+# `coin` and `normal` take an array of databases, 0 for `x` and 1 for `y`, and return answers, shape (size, databases).
 
 
 def coin(truth: Claim, share: float, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
-    """Answer whether the database is `y`, +1 or -1, or with 0 not at all: right as often as a loss allows."""
+    """Return +1 for `y`, -1 for `x`, or 0 (no answer), with the largest rate of right answers for this loss."""
     delta = truth.delta if isinstance(truth, ApproxDP) else 0.0
     wrong = (share - delta) * float(special.expit(-truth.budget))
     chance = rng.random((size, np.size(which)))
@@ -103,13 +103,13 @@ def coin(truth: Claim, share: float, which: ArrayLike, size: int, rng: Rng) -> N
 
 
 def normal(truth: Claim, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
-    """Answer with one more if the database is `y`, and normal noise that makes it lose just so much."""
+    """Return 0 for `x` or 1 for `y`, plus normal noise with exactly this loss."""
     shift = truth.budget if isinstance(truth, GaussianDP) else math.sqrt(2 * truth.budget)
     return np.asarray(which) + rng.standard_normal((size, np.size(which))) / shift
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Plan, and audit as often as each case says; prove losses, and stop early (quick: fewer cases, tens of audits)."""
+    """Plan and simulate audits of each case; prove losses; stop early (quick: fewer cases, tens of audits)."""
     root, parallel = np.random.SeedSequence(seed), Parallel(n_jobs=jobs)
     needed, early = (np.random.SeedSequence(seed, spawn_key=(place,)) for place in (2, 3))
     rng = np.random.default_rng(needed)
@@ -131,9 +131,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _needed(epsilon: float, people: int, audits: int, rng: Rng) -> dict[str, Any]:
-    """Return the runs from which on half of all audits of a registered event prove 0.9 of epsilon, by either bound."""
-    # The event is that a geometric count is at least the higher of the two true ones; the game also guesses the other
-    # database where it is at most the lower one.
+    """Return for both bounds the runs with which half of the audits of a registered event prove 0.9 of epsilon."""
+    # Event: a geometric count is at least the larger of both true counts. The game also guesses the other database if
+    # the count is at most the smaller one.
     likely = float(special.expit(epsilon))
     rare = likely * math.exp(-people * epsilon)
     guessed, right, target = likely + rare, likely / (likely + rare), PROVED * people * epsilon
@@ -160,14 +160,14 @@ def _needed(epsilon: float, people: int, audits: int, rng: Rng) -> dict[str, Any
 
 
 def _theory(loss: float) -> float:
-    """Return the guesses by which a coin of this loss refutes nine tenths of it, half of the time, as runs grow."""
+    """Return the asymptotic number of guesses of a coin with this loss that prove 0.9 of it half of the time."""
     p, q = special.expit(loss), special.expit(PROVED * loss)
     divergence = special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
     return float(special.ndtri(CONFIDENCE_HERE)) ** 2 / (2 * float(divergence))
 
 
 def _fewest(enough: Callable[[int], bool], guess: int) -> int:
-    """Return a number from which on runs are enough, near a guess, to 1 in 1,000."""
+    """Return the smallest sufficient number of runs, starting from a guess, with a relative precision of 1/1,000."""
     low, high = 1, guess
     while not enough(high):
         low, high = high, 2 * high
@@ -259,13 +259,13 @@ def check(numbers: Numbers) -> Checks:
             yield between(f"{row['case']}: violations reported, of {row['audits']}", row["seen"], 0, most)
             continue
         planned, words = row["planned"], f"{row['case']}, power {row['power']:g}"
-        # Of few audits chance alone makes more: 4 standard errors, exceeded once in 10,000.
+        # With few audits allow 4 standard errors, which chance exceeds with probability below 1e-4.
         chance = 4 * math.sqrt(planned * (1 - planned) / row["audits"]) if numbers["quick"] else 0.0
         limit = WITHIN + chance
         text = f"{words}: detected in {share:.1%} of {row['audits']:,} audits, planned {planned:.1%} +- "
         yield Check(f"{text}{100 * limit:.2g}", abs(share - planned) <= limit)
         excess = (row["smallest"] - 1) / (row["violation"] - 1)
-        # In one run, tests at tiny deltas refute nothing below a number of canaries, and nearly all from there on.
+        # In one run, the power of tests at tiny deltas jumps from 0 to nearly 1 at some number of canaries.
         steps = (1.0, 0.5) if "one run" in row["case"] else (row["power"] + 0.08, 0.93)
         yield between(f"{words}: planned power", planned, row["power"], steps[0])
         yield between(f"{words}: smallest detectable violation, excess / asked", excess, steps[1], 1.02)
@@ -288,7 +288,7 @@ def _check_proved(numbers: Numbers) -> Checks:
     for (epsilon, group), row in needed.items():
         where = f"epsilon {epsilon:g}, {'group' if group else 'one person'}"
         yield between(f"{where}: runs of the game / theory", row["game"]["runs"] / row["theory"], 0.98, 1.25)
-        for bound in ("game", "limits"):  # half, give or take the steps of whole counts: false alarm below 1e-4
+        for bound in ("game", "limits"):  # about half, as counts are discrete; error probability below 1e-4
             yield between(f"{where}, {bound}: audits that prove it", row[bound]["reached"], 0.35, 0.7)
     medians = [float(np.median(row["runs"])) for row in numbers["early"]]
     yield Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True))
@@ -319,7 +319,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     )
     kept = (
         f"Audits of what keeps its promise report a violation in {alarms} of cases." if alarms else ""
-    )  # not in quick
+    )  # there are none in the quick version
     return locals()
 
 
@@ -355,7 +355,7 @@ def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
 
 
 def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
-    ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.25, linewidth=0)  # the expectation
+    ax.axvspan(-100 * WITHIN, 100 * WITHIN, color=GRAY, alpha=0.25, linewidth=0)  # the expected range
     ax.axvline(0, color=BLACK, linewidth=0.9)
     for place, row in enumerate(rows):
         error = 200 * math.sqrt(row["planned"] * (1 - row["planned"]) / row["audits"])

@@ -1,4 +1,4 @@
-"""Laws that lose exactly what is promised: counts and audits of them, the bounds that these give, and mistakes."""
+"""Worst-case laws, whose loss equals the promise: simulated counts, audits and bounds, and deliberate mistakes."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from audit.claims import Claim
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
-Bounds = Callable[[float], Floats]  # from a confidence to bound / promise of each audit, on counts drawn before
-Draw = Callable[[float, int, Rng], Bounds]  # from what the law loses / promised, and how many audits
+Bounds = Callable[[float], Floats]  # confidence -> bound / promise of each audit, from counts drawn before
+Draw = Callable[[float, int, Rng], Bounds]  # (true loss / promise, number of audits, rng) -> bounds
 
 LOOKS = np.unique(np.geomspace(20, 20_000, 50).astype(int))
-FAR = 10**6  # beyond all noise
+FAR = 10**6  # larger than any noise
 
 
 def worst_law(epsilon: float, delta: float, guessed: float, distance: int) -> Floats:
-    """Return the probabilities of a right guess, a wrong one and none, where a promise holds with equality."""
+    """Return the probabilities of a right guess, a wrong guess and no guess if the promise holds with equality."""
     pair = ApproxDP(epsilon, delta).group(distance)
     wrong = (guessed - pair.delta) / (1 + math.exp(pair.epsilon))
     return np.array([guessed - wrong, wrong, 1 - guessed])
@@ -71,7 +71,7 @@ def game(epsilon: float, runs: int, *, delta: float = 0.0, guessed: float = 1.0,
 
 
 def looks(epsilon: float, bound: str, *, delta: float = 0.0) -> Draw:
-    """Play the game and bound the loss at every look; the largest bound counts."""
+    """Bound the loss at every look of a guessing game; the largest bound counts."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         law = worst_law(share * epsilon, delta, 1.0, 1)
@@ -92,7 +92,7 @@ def looks(epsilon: float, bound: str, *, delta: float = 0.0) -> Draw:
             once = guessing_game_lower(right, right + wrong, confidence=confidence)
             if bound == "one look":
                 return np.asarray(once.max(axis=1) / epsilon)
-            # A bound for all looks is never above that for one, so that the other looks cannot miss.
+            # The anytime bound never exceeds the bound for one look, so only looks where that one misses are computed.
             largest = [anytime(audit, -1, confidence) for audit in range(audits)]
             for audit, look in np.argwhere(once > epsilon).tolist():
                 if largest[audit] <= epsilon:
@@ -105,7 +105,7 @@ def looks(epsilon: float, bound: str, *, delta: float = 0.0) -> Draw:
 
 
 def event(bound: Callable[..., Any], law: Callable[[float], tuple[float, float]], runs: int, promise: float) -> Draw:
-    """Count one event in fixed numbers of runs; `law` takes a loss to its probabilities on `y` and `x`."""
+    """Count one event in fixed numbers of runs; `law` maps a loss to the probabilities of the event on `y` and `x`."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         y, x = (rng.binomial(runs, chance, audits) for chance in law(share * promise))
@@ -116,7 +116,7 @@ def event(bound: Callable[..., Any], law: Callable[[float], tuple[float, float]]
 
 
 def curve(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float, epsilon: float) -> float:
-    """Return the largest ratio of the bounds on delta to what pure privacy allows, times epsilon."""
+    """Return the largest ratio of the lower bound on delta to the delta of pure privacy, times epsilon."""
     at = np.linspace(0, 1.2, 25) * epsilon
     true = PureDP(epsilon)
     low = delta_lower(at, events_y, runs_y, events_x, runs_x, confidence=confidence)
@@ -131,7 +131,7 @@ def coin(epsilon: float) -> tuple[float, float]:
 
 
 def coin_of(rho: float, order: float) -> tuple[float, float]:
-    """Return the probabilities of the coin whose Renyi divergence of an order is order times rho."""
+    """Return the probabilities of a coin whose Renyi divergence of this order is order times rho."""
 
     def excess(epsilon: float) -> float:
         p, q = coin(epsilon)
@@ -151,19 +151,19 @@ def variational(rho: float, order: float, runs: int) -> Draw:
 
 
 def one_run(epsilon: float, canaries: int, *, delta: float = 0.0, leaked: int = 1) -> Draw:
-    """Guess at every canary of one run, which reveals some of them at once; each is revealed with probability delta."""
+    """Guess every canary of one run that reveals `leaked` canaries together, each with probability delta."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         leaks = np.where(rng.random(audits) < delta * canaries / leaked, leaked, 0)
         right = leaks + rng.binomial(canaries - leaks, special.expit(share * epsilon))
         values = np.array([one_run_p_value(int(v), canaries, epsilon, delta=delta) for v in right])
-        return lambda confidence: np.where(values <= 1 - confidence, math.inf, math.nan)  # no bound, but a verdict
+        return lambda confidence: np.where(values <= 1 - confidence, math.inf, math.nan)  # only a verdict, no bound
 
     return draw
 
 
 def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> Draw:
-    """Guess at canaries of one run that tells as many of them, but seldom, as rightly as Gaussian privacy allows."""
+    """Guess canaries of one run that rarely reveals many of them together, at the best rate of Gaussian privacy."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         law, leaks = GaussianDP(share * mu), seldom * guesses / canaries
@@ -174,13 +174,13 @@ def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> D
             mass = partial(one_run_least_mass, error=1 - confidence, rarest=GaussianDP(mu).rarest)
             return np.array([math.inf if mass(int(v), guesses, canaries) > 1 else math.nan for v in right])
 
-        return bounds  # no bound, but a verdict
+        return bounds  # only verdicts, no bounds
 
     return draw
 
 
 def whole(audit: Callable[[float, int], float]) -> Draw:
-    """Audit outputs, selection included; `audit` takes a confidence and a seed."""
+    """Return complete audits, with selection; `audit` maps a confidence and a seed to bound / promise."""
     return lambda share, audits, rng: (
         lambda confidence: np.array([audit(confidence, int(s)) for s in rng.integers(2**62, size=audits)])
     )
@@ -207,7 +207,7 @@ def given(runs_x: int, runs_y: int, mechanism: Mechanism, claim: Claim, *, selec
 
 
 def searched(pairs: int, keep: int, size: int) -> Draw:
-    """Run `search_loss` on geometric counts, all pairs at their promise; the largest bound of a search counts."""
+    """Run `search_loss` on geometric counts whose pairs all have the promised loss; the largest bound counts."""
     family = [NeighborPair.add_people([100 + number], 0) for number in range(pairs)]
 
     def audit(confidence: float, seed: int) -> float:
@@ -236,10 +236,10 @@ def normal_counts(mu: float) -> Mechanism:
 
 
 def best_threshold(share: float, audits: int, rng: Rng) -> Bounds:
-    """Mistake: of many thresholds, count the best on the runs that chose it."""
+    """Mistake: count the best of many thresholds on the runs that chose it."""
     epsilon, at = 0.1, np.arange(-40, 42)
     mass = np.exp(TwoTailedGeometric(epsilon).logpmf(at))
-    law = np.concatenate([mass, np.append(0.0, mass[:-1])]) / 2  # on x, and one higher on y
+    law = np.concatenate([mass, np.append(0.0, mass[:-1])]) / 2  # on x, and shifted by one on y
     counts = rng.multinomial(400, np.append(law, max(0.0, 1 - law.sum())), audits)[:, :-1].reshape(audits, 2, at.size)
     above = counts[:, :, ::-1].cumsum(axis=2)[:, :, ::-1][:, :, 25:57]
     x, y = above[:, 0], above[:, 1]
@@ -251,7 +251,7 @@ def best_threshold(share: float, audits: int, rng: Rng) -> Bounds:
 
 
 def paired_runs(share: float, audits: int, rng: Rng) -> Bounds:
-    """Mistake: one run on either database in turn, named where the two differ, so that guesses fall together."""
+    """Mistake: run both databases in turn and guess only if outputs differ, so that two guesses are right together."""
     p, q = coin(1.0)
     differ = rng.binomial(300, p * p + q * q, audits)
     right = 2 * rng.binomial(differ, p * p / (p * p + q * q))
@@ -259,24 +259,24 @@ def paired_runs(share: float, audits: int, rng: Rng) -> Bounds:
 
 
 def forgotten_delta(share: float, audits: int, rng: Rng) -> Bounds:
-    """Mistake: take an approximate promise for a pure one."""
+    """Mistake: treat an approximate promise as a pure one."""
     right, wrong, _ = rng.multinomial(20_000, worst_law(1.0, 0.01, 0.1, 1), audits).T
     return lambda confidence: guessing_game_lower(right, right + wrong, confidence=confidence)
 
 
 def divided_delta(share: float, audits: int, rng: Rng) -> Bounds:
-    """Mistake: divide the bound of a group pair by its distance although a delta is forgiven."""
+    """Mistake: divide the bound of a group by its size although the promise has a delta."""
     right, wrong, _ = rng.multinomial(2000, worst_law(0.1, 1e-3, 0.5, 20), audits).T
     return by_audit(partial(approx_game_lower, runs=2000, delta=1e-3), 20 * 0.1, right, right + wrong)
 
 
 def rho_of_mu(*counts: int, confidence: float) -> float:
-    """Mistake: take half the square of a Gaussian bound for a rho."""
+    """Mistake: treat half of the squared bound on mu as a bound on rho."""
     return float(gaussian_lower(*counts, confidence=confidence)) ** 2 / 2
 
 
 def normal(threshold: float) -> Callable[[float], tuple[float, float]]:
-    """Return the law of exceeding a threshold by unit normal noise around `mu` and around 0."""
+    """Return the probabilities that unit normal noise around `mu` and around 0 exceeds a threshold."""
     return lambda mu: (float(special.ndtr(mu - threshold)), float(special.ndtr(-threshold)))
 
 
@@ -298,7 +298,7 @@ MISTAKES, WHOLE, OTHERS = "Mistakes, on purpose", "Whole audits, selection inclu
 
 @dataclass(frozen=True)
 class Case:
-    """A bound, and a law that is as hard on it as the promise allows."""
+    """A bound, and a worst-case law for it."""
 
     group: str
     words: str
@@ -308,7 +308,7 @@ class Case:
 
 PURE, APPROX, GAUSSIAN, RENYI = "Pure privacy", "Approximate privacy", "Gaussian privacy", "Zero-concentrated privacy"
 LOOKING, ONE_RUN = "At 50 looks, the largest bound counts", "One run"
-SILENT = (1 + math.exp(-1)) / 2  # share of runs in which Laplace noise does not fall between the two true counts
+SILENT = (1 + math.exp(-1)) / 2  # probability that a Laplace count is not between the two true counts
 DISCRETE = "zero-concentrated: discrete Gaussian, rho 0.5"
 EARLY = partial(audited_counts, stop="early")
 OF_TWENTY: dict[str, Any] = {"delta": 1e-3, "guessed": 0.5, "distance": 20}

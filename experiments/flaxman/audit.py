@@ -1,4 +1,4 @@
-"""What one area shows of a budget: a quarter of RDPC's, of which all levels show all; of ADPC's more at rare errors."""
+"""Loss of one area: a quarter of RDPC's budget (all levels jointly show all of it); for ADPC, more at rare errors."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LEAF, OTHER = 0, FANOUT**LEVELS - 1  # in different areas at every level below t
 SHARE = 1 / (LEVELS + 1)
 EPSILON, GROUP, MOVED_EPSILON = 0.1, 20, 1.0
 SIZE, SEEDS = 400_000, 20
-ERRORS = np.arange(-60, 121, 10)  # the event at `GROUP` is the one whose log-ratio is told
-PARTS, PERCENTILES = 4, (0.5, 0.81, 0.95, 0.99, 0.999)  # of ADPC, and of its error
+ERRORS = np.arange(-60, 121, 10)  # the answer reports the log-ratio of the event at `GROUP`
+PARTS, PERCENTILES = 4, (0.5, 0.81, 0.95, 0.99, 0.999)  # parts of ADPC; percentiles of its |error|
 CASES = {
     "leaf": "one leaf, as released",
     "level": "one level, raking undone",
@@ -37,7 +37,7 @@ CASES = {
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit the whole leaf table six times (quick: 8,000 runs each), then repeat the two joint events (quick: 3)."""
+    """Audit the whole leaf table six times (quick: 8,000 runs each); repeat two joint events 20 times (quick: 3)."""
     tree, counts = Hierarchy.regular(FANOUT, LEVELS), np.full(FANOUT**LEVELS, PEOPLE)
     streams = np.random.SeedSequence(seed).spawn(len(CASES) + 2)
     added = NeighborPair.add_people(counts, LEAF, GROUP)
@@ -49,7 +49,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     for case, stream in zip(CASES, streams, strict=False):
         mechanism = RDPC(MOVED_EPSILON if case == "moved" else EPSILON, tree)
         pair = moved if case == "moved" else added
-        claim = PureDP(mechanism.epsilon, pair.relation)  # for the move too: it is how the paper compares databases
+        claim = PureDP(mechanism.epsilon, pair.relation)  # also for the move: the paper compares databases in this way
         attack = looks.get(case, "auto")
         saved = audited(mechanism, pair, claim, attack=attack, size=size, rng=stream, jobs=jobs)
         rows[case] = {"exact": exact_law(mechanism, pair).maximum / pair.distance, "audit": saved}
@@ -62,7 +62,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _adpc_by_percentile() -> dict[str, float]:
-    """Return the exact loss of ADPC over its budget at percentiles of |error|: a small budget is scale-free."""
+    """Return the exact loss / budget of ADPC at percentiles of |error|; small budgets all have the same ratio."""
     law = ADPC(0.01, PARTS)
     s = np.arange(0, 40_000)
     mass = np.exp(law.logpmf_sum(s))
@@ -76,7 +76,7 @@ def _looks(mechanism: RDPC, pair: NeighborPair) -> dict[str, Attack]:
     statistics = path_statistics(pair, parent, released, leaves=leaves)
     unraked = tuple(statistic for statistic in statistics if "un-raked" in statistic.name)
     raked = tuple(statistic for statistic in statistics if statistic not in unraked)
-    together, single = unraked[:2], unraked[2:]  # jointly and in sum first, then level by level
+    together, single = unraked[:2], unraked[2:]  # first the joint statistic and the sum, then single levels
     return {"level": Attack(single), "raked": Attack(raked), "un-raked": Attack(together)}
 
 
@@ -84,8 +84,8 @@ def _repeat(
     tree: Hierarchy, counts: NDArray[np.int64], size: int, root: np.random.SeedSequence, jobs: int, *, seeds: int
 ) -> dict[str, Any]:
     """Repeat the audits of the joint events at 95%, on the areas along the paths and their siblings."""
-    # Raking reads no area but an area's own siblings and those above, so that what lies below the siblings neither
-    # changes nor tells anything.
+    # Raking of an area uses only its siblings and the levels above, so areas below the siblings have no effect and
+    # carry no information.
     cut, people, places = paths_only(tree, counts, (LEAF, OTHER))
     questions = {
         "un-raked": (RDPC(EPSILON, cut), NeighborPair.add_people(people, places[0], GROUP)),
@@ -104,7 +104,7 @@ def _repeat(
 def paths_only(
     tree: Hierarchy, counts: NDArray[np.int64], leaves: Sequence[int]
 ) -> tuple[Hierarchy, NDArray[np.int64], list[int]]:
-    """Return the tree without what lies below areas off the paths to `leaves`, its counts, and where the leaves are."""
+    """Return the tree of the paths to `leaves` and their siblings, its counts, and the indices of the leaves in it."""
     paths = [tree.path(leaf) for leaf in leaves]
     nodes = np.flatnonzero((tree.parent < 0) | np.isin(tree.parent, np.concatenate(paths)))
     cut = Hierarchy.from_parents(np.append(-1, np.searchsorted(nodes, tree.parent[nodes[1:]])))
@@ -113,7 +113,7 @@ def paths_only(
 
 
 def _estimate(tree: Hierarchy, counts: NDArray[np.int64], runs: int, rng: np.random.Generator) -> LossEstimate:
-    """Return the direct estimate of the leaf by itself; the fuller database comes first, so that it is positive."""
+    """Return the direct estimate of the leaf alone; the larger database comes first, so that it is positive."""
     cut, people, (place,) = paths_only(tree, counts, (LEAF,))
     pair, mechanism = NeighborPair.add_people(people, place, GROUP), RDPC(EPSILON, cut)
     x, y = (mechanism(data, runs, rng)[:, place] for data in (pair.x, pair.y))
@@ -144,7 +144,7 @@ def check(numbers: Numbers) -> Checks:
         shares = np.array(numbers["repeats"][case]) / audits[case].claim.budget
         for what, value, low in (("least", shares.min(), least), ("median", np.median(shares), middle)):
             yield between(f"{case}, {shares.size} repeats: {what}", float(value), low if full else 0.0, top)
-    # The standard error is 0.0003 with 200,000 runs on either side, and 0.0025 with 4,000.
+    # The standard error is 0.0003 with 200,000 runs on each database, and 0.0025 with 4,000.
     yield near("leaf: estimated log-ratio / person", _at_group(numbers), 0.0218, 0.001 if full else 0.01)
     for percentile, loss in (("0.81", 0.5), ("0.95", 0.62)):
         words = f"ADPC: exact loss at percentile {percentile} of |error| / budget"
@@ -166,7 +166,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def _at_group(numbers: Numbers) -> float:
-    """Return the estimated log-ratio of the event that was fixed beforehand, in nats for one person."""
+    """Return the estimated log-ratio of the event fixed beforehand, in nats for one person."""
     estimate = LossEstimate.from_dict(numbers["estimate"])
     return float(estimate.loss[estimate.at == GROUP].item())
 

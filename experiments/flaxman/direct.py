@@ -1,4 +1,4 @@
-"""The direct estimate of Flaxman (2019) by both of its events: what 500 + 500 runs say, and what says more."""
+"""The direct estimate of Flaxman (2019) for both of its events, with 500 + 500 runs, compared with audits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from experiments.experiment import Check, Checks, Numbers, between, down
 EPSILON, AREA, OTHER = 0.1, 0, 1001
 ERRORS = np.arange(-8, 9)
 EVENTS: tuple[Literal["equal", "at_least"], ...] = ("equal", "at_least")
-RUNS, REPETITIONS = 500, 20  # the paper's runs on each of two databases; here as often
+RUNS, REPETITIONS = 500, 20  # the paper's runs on each database; repetitions
 SIZES = {"GDPC": 4_000_000, "RDPC": 1_200_000, "ADPC": 4_000_000}
 GROUPS = {"GDPC": 20, "RDPC": 80, "ADPC": 47}  # people moved at once: about two standard deviations of the error
 STYLES = styles(("GDPC", "RDPC", "ADPC"), markersize=3, linewidth=0.7)
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Repeat the paper's runs 20 times, ask with millions of runs, and with groups and 1,000 runs (quick: fewer)."""
-    # GDPC and ADPC treat every area by itself, so that millions of runs of the one area are as good as those of all.
+    """Repeat the paper's runs 20 times; audit with millions of runs, and groups with 1,000 runs (quick: fewer)."""
+    # GDPC and ADPC add independent noise to every area, so it is enough to run the one area.
     streams = np.random.SeedSequence(seed).spawn(5)
     rng = np.random.default_rng(streams[0])
     tree, counts = uniform_population(1_000_000, 3, 100, rng)

@@ -1,4 +1,4 @@
-"""Flaxman's equation that puts a shift of the error in the place of the second database, and where it holds."""
+"""Flaxman's equation, which replaces the second database by a shift of the error, and when it holds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from experiments.flaxman.audit import paths_only
 Floats = NDArray[np.float64]
 
 EPSILON, PARTS = 1.0, 4
-LARGE, SMALL, FAR = 100, 3, 12  # people in an area; errors that are drawn, up to so many people
-OUTPUTS = np.arange(-60, 200)  # counts of the area, whole
-REACH = 60  # of the enumerated errors of RDPC: a share of 1e-13 is beyond
+LARGE, SMALL, FAR = 100, 3, 12  # people in an area (both); largest error drawn
+OUTPUTS = np.arange(-60, 200)  # integer counts of the area
+REACH = 60  # largest error enumerated for RDPC; the probability beyond it is 1e-13
 PAPER: dict[str, Any] = {"people": 1_000_000, "levels": 3, "people_per_leaf": 100}
 PAPER_EPSILON, AT = 0.1, (0, 25, 50)
 RUNS, CHUNK = 4_000_000, 100_000
@@ -46,12 +46,12 @@ HOLDS = ("GDPC", "ADPC")
 
 
 def unraked(mechanism: GDPC | ADPC, count: int) -> Floats:
-    """Return the log-probabilities of `OUTPUTS` on one database, and so do the next."""
+    """Return the log-probabilities of `OUTPUTS` on one database, like the next two functions."""
     return mechanism.log_likelihood(OUTPUTS[:, None], [count])
 
 
 def raised(count: int) -> Floats:
-    """Negative counts of GDPC are raised to 0."""
+    """Return those of GDPC if negative counts are raised to 0."""
     law = np.exp(unraked(GDPC(EPSILON), count))
     law[OUTPUTS == 0] += law[OUTPUTS < 0].sum()
     with np.errstate(divide="ignore"):
@@ -59,7 +59,7 @@ def raised(count: int) -> Floats:
 
 
 def rdpc(count: int, other: int) -> Floats:
-    """Every error of the total and of two areas is enumerated, and raked; the first count is rounded."""
+    """Return those of a raked and rounded count of RDPC, by enumeration of errors of the total and two areas."""
     tree = Hierarchy.regular(2, 1)
     errors = np.arange(-REACH, REACH + 1)
     chances = np.exp(RDPC(EPSILON, tree).noise.logpmf(errors))
@@ -75,16 +75,16 @@ def rdpc(count: int, other: int) -> Floats:
 
 
 def losses(law: Callable[[int], Floats], count: int, errors: Floats | None = None) -> dict[str, list[Any]]:
-    """Return both losses at every error: exactly, and with the law of the error shifted in the second's place."""
-    # The neighbor has a person less where the error is positive, and one more elsewhere, as the equation has it;
-    # `errors` are log-probabilities of errors, at the place of the outputs, if they are not those of the area itself.
+    """Return the exact loss at every error, and the loss by the equation, which shifts the law of the error."""
+    # As in the equation, the neighbor has one person less if the error is positive, else one more. `errors` are
+    # log-probabilities of errors, aligned with the outputs, if they are not those of the area itself.
     own, fewer, more = law(count), law(count - 1), law(count + 1)
     by = own if errors is None else errors
     rows: dict[str, list[Any]] = {"error": list(range(-FAR, FAR + 1)), "exact": [], "equation": []}
     for error in rows["error"]:
         place = int(count + error - OUTPUTS[0])
         second, step = (fewer, 1) if error > 0 else (more, -1)
-        with np.errstate(invalid="ignore"):  # what neither database can produce has no loss
+        with np.errstate(invalid="ignore"):  # outputs impossible on both databases have no loss
             pairs = {"exact": own[place] - second[place], "equation": by[place] - by[place + step]}
         for name, loss in pairs.items():
             rows[name].append(None if math.isnan(loss) else plain_number(float(loss)))
@@ -92,7 +92,7 @@ def losses(law: Callable[[int], Floats], count: int, errors: Floats | None = Non
 
 
 def pooled() -> Floats:
-    """Return the law of the errors of many areas together, whose counts are Poisson."""
+    """Return the law of the pooled errors of many areas with Poisson counts."""
     counts = range(30)
     laws = [np.roll(np.exp(raised(count)), SMALL - count) for count in counts]
     with np.errstate(divide="ignore"):
@@ -100,7 +100,7 @@ def pooled() -> Floats:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Enumerate both losses, and run RDPC 4 million times a database in the paper's setting (quick: 200,000)."""
+    """Enumerate both losses, and run RDPC 4 million times on each database of the paper's setting (quick: 200,000)."""
     curves = {
         "GDPC": losses(partial(unraked, GDPC(EPSILON)), LARGE),
         "ADPC": losses(partial(unraked, ADPC(EPSILON, PARTS)), LARGE),
@@ -113,7 +113,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _in_the_papers_setting(runs: int, seed: int, jobs: int) -> dict[str, Any]:
-    """Return direct estimates of one leaf: of its loss, and of what the shift puts in the second database's place."""
+    """Return direct estimates for one leaf: of its loss, and of the difference between shift and second database."""
     first, *streams = np.random.SeedSequence(seed).spawn(1 + 2 * (runs // CHUNK))
     tree, counts = uniform_population(rng=first, **PAPER)
     cut, people, (place,) = paths_only(tree, counts, (0,))
@@ -133,7 +133,7 @@ def _leaf(mechanism: RDPC, data: NDArray[np.int64], place: int, stream: np.rando
 
 
 def _curve(numbers: Numbers, name: str) -> Floats:
-    """Return errors, exact losses and the equation's where some database can produce the error, shape (3, errors)."""
+    """Return errors, exact losses and the equation's losses at possible errors, shape (3, errors)."""
     rows = zip(*numbers["curves"][name].values(), strict=True)
     return np.array([row for row in rows if None not in row], dtype=float).T
 

@@ -15,7 +15,7 @@ from audit.results.plots import BLACK, GRAY
 from experiments.drawing import head, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, near
 
-BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # chosen in the paper to look alike
+BUDGETS = {"GDPC": 0.025, "RDPC": 0.1, "ADPC": 0.05}  # the paper chose them so that the errors look alike
 STYLES = styles(("GDPC", "RDPC", "ADPC"), marker="none")
 PEOPLE, LEVELS, PEOPLE_PER_LEAF = 1_000_000, 3, 100
 
@@ -35,7 +35,7 @@ def run(
     parts: int = 4,
     bandwidth: float = 0.15,
 ) -> Numbers:
-    """Fit every algorithm on 20 synthetic populations (quick: 2) and keep the curves of the first."""
+    """Estimate the loss of every algorithm on 20 synthetic populations (quick: 2); keep the curves of the first."""
     medians, largest = ({name: list[float]() for name in BUDGETS} for _ in range(2))
     curves, errors, fitting = dict[str, Any](), dict[str, Any](), 0.0
     for number, stream in enumerate(np.random.SeedSequence(seed).spawn(min(2, populations) if quick else populations)):

@@ -1,4 +1,4 @@
-"""Adding a person costs GDPC its epsilon; moving a person, as the paper compares databases, costs twice that."""
+"""GDPC loses epsilon if a person is added, and twice epsilon if one is moved, as between the paper's databases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = {
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit GDPC at three budgets (quick: one), each against the three claims."""
+    """Audit GDPC at three budgets (quick: one), each with the three claims."""
     added = NeighborPair.add_people(COUNTS, 0)
     moved = NeighborPair.move_people(COUNTS, 0, 1)
     rows = []
