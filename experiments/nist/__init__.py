@@ -1,1 +1,1 @@
-"""NistDp3: its rows, its losses and its cut."""
+"""NistDp3: the quality of its synthetic rows, and the losses of its stages."""

@@ -1,4 +1,4 @@
-"""NistDp3 on KDD Census-Income: what its rows are good for, and how much its histograms and rows lose."""
+"""NistDp3 on KDD Census-Income: the accuracy of its synthetic rows, and the losses of its histograms and rows."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, 
 EPSILONS, NO_NOISE = (8.0, 1.0, 0.3), 1e9
 LAWS = ("laplace", "geometric")
 ROWS, MARGINALS, SEEDS = 800_000, 100, 5
-FAR, SAMPLED = 5, 0.1  # in floors: how far from it groups stay, and what sampling of rows may add to a distance
-PEOPLE, PROMISE = 500, 1.0  # who is audited: the first of the protected half
+FAR, SAMPLED = 5, 0.1  # in floors: least distance of groups; most that sampling of rows adds
+PEOPLE, PROMISE = 500, 1.0  # audited people: the first of the protected half
 SHARE_SIZE, JOINT_SIZE, SOUND_SIZE, BUG_SIZE = 10_000, 100_000, 2_000, 200
 AUDITS, SOUND_AUDITS = 20, 100
-LOSS = 2.5  # of a group by itself, in nats, over the people of its pair: where few runs say much
-ALIKE = 4  # people of a kind who join, where all groups are seen together
-AUDITED_ROWS, AT_A_TIME = 2_000, 32  # synthetic rows of a run, and runs that exist at once
-CUSTOMARY = 0.95  # confidence of bounds on what is lost; verdicts have CONFIDENCE
-OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data, as the challenge allowed
+LOSS = 2.5  # total loss of the pair for one group, in nats: few runs prove much of it
+ALIKE = 4  # equal people added if all groups are audited together
+AUDITED_ROWS, AT_A_TIME = 2_000, 32  # synthetic rows of a run; runs in memory at once
+CUSTOMARY = 0.95  # confidence of bounds on losses; verdicts have CONFIDENCE
+OBSERVED = "state_of_previous_residence"  # field whose values are read from the data, as the challenge allowed
 
 EACH, MEASURED, CUT, SYNTHETIC = "one group", "all histograms", "after the cut", "synthetic rows"
 TOGETHER = MEASURED, CUT, SYNTHETIC
@@ -44,7 +44,7 @@ Codes = NDArray[Any]
 
 
 class Task(NamedTuple):
-    """What is audited, with which noise, which group or stage of it, with how many runs."""
+    """An audit: its kind, the law of the noise, the group or stage, and the number of runs."""
 
     what: str
     law: str
@@ -54,7 +54,7 @@ class Task(NamedTuple):
 
 @cache
 def income() -> tuple[Schema, Codes, Codes]:
-    """Return the fields, the half of the records that is taken as public, and the half to be protected."""
+    """Return the schema, the half of the records treated as public, and the protected half."""
     schema, records = load_income()
     return schema, *halves(records)
 
@@ -70,7 +70,7 @@ def mechanism(law: str = "laplace", epsilon: float = PROMISE) -> NistDp3:
 
 
 def neighbors(people: int = 1) -> NeighborPair:
-    """Return some protected persons, and those with the next one besides, several times over."""
+    """Return a pair: some protected persons, and the same with `people` copies of the next person added."""
     _, _, protected = income()
     x, person = protected[:PEOPLE], protected[PEOPLE]
     y = np.vstack([x, np.tile(person, (people, 1))])
@@ -80,7 +80,7 @@ def neighbors(people: int = 1) -> NeighborPair:
 
 @cache
 def from_another_state() -> NeighborPair:
-    """Return persons none of whom came from the state of the one added."""
+    """Return a pair whose added person is the only one from some state."""
     schema, _, protected = income()
     column = list(schema.attributes).index(OBSERVED)
     x = protected[:PEOPLE]
@@ -90,7 +90,7 @@ def from_another_state() -> NeighborPair:
 
 @cache
 def regrouping() -> NeighborPair:
-    """Return persons of whom the last one, added to the others, changes which fields are correlated."""
+    """Return a pair whose added person changes which fields are grouped as correlated."""
     schema, _, protected = income()
     bug, people = GroupsFromData(schema, PROMISE), PEOPLE
     while bug.groups(protected[:people]).fields == bug.groups(protected[: people + 1]).fields:
@@ -99,7 +99,7 @@ def regrouping() -> NeighborPair:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Synthesize 5 times at each of three budgets and audit (quick: once at one, and four groups)."""
+    """Synthesize 5 times at each of three budgets, and audit (quick: once at one budget, and fewer groups)."""
     income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
     nist, part, times = mechanism(), 4 if quick else 1, 1 if quick else AUDITS
     names = nist.groups.names[:: 5 if quick else 1]
@@ -132,13 +132,13 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _utility(seed: np.random.SeedSequence, *, quick: bool) -> dict[str, Any]:
-    """Return distances of 3-way margins from the protected half, to which the public half and exact data come."""
+    """Return distances of 3-way margins from the protected half: of releases, the public half, and exact data."""
     schema, public, protected = income()
     rows, marginals, seeds = (50_000, 60, 1) if quick else (ROWS, MARGINALS, SEEDS)
     margins, *streams = seed.spawn(1 + seeds)
 
     def distance(records: Codes) -> float:
-        # The same margins every time, so that what differs is what is compared.
+        # Always the same margins, so that distances differ only by the records.
         return marginal_distance(records, protected, schema, marginals=marginals, rng=np.random.default_rng(margins))
 
     kinds = {"grouped": chosen(), "independent": Groups.single(schema)}
@@ -191,7 +191,7 @@ def _case(task: Task) -> tuple[Mechanism, NeighborPair, PureDP, dict[str, Any]]:
 
 
 def _registered(nist: NistDp3, name: str, pair: NeighborPair) -> Event:
-    """Return the event that the bin of the people added has no more than `x` has, or no less than `y`."""
+    """Return the event that the bin of the added people has at most the count of `x`, or at least that of `y`."""
     group = nist.groups.names.index(name)
     x, y = (nist.histogram(data, group) for data in (pair.x, pair.y))
     changed = int(np.flatnonzero(x != y)[0])
@@ -199,7 +199,7 @@ def _registered(nist: NistDp3, name: str, pair: NeighborPair) -> Event:
 
 
 def _agreeing(nist: NistDp3, person: Codes, *, rows: bool) -> Mechanism:
-    """Return how much agrees with a person in each group: counts after the cut, or synthetic rows."""
+    """Return a mechanism that counts, in each group, agreement with a person: after the cut, or in synthetic rows."""
     places = [int(np.flatnonzero(nist.histogram(person[np.newaxis], group))[0]) for group in range(len(nist.groups))]
 
     def part(data: Codes, size: int, rng: np.random.Generator) -> NDArray[np.int64]:

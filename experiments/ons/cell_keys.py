@@ -1,4 +1,4 @@
-"""Cell keys, which the pilot is compared with: how often their bounded noise proves a person, and geometric noise."""
+"""Cell keys, an alternative to the pilot: how often their bounded noise proves a person's presence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from experiments.audits import exact_law, kept, repeat
 from experiments.drawing import CIRCLE, head, line_key, name_rows, page
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near, published, violations
 
-SETTINGS = {  # largest change and variance: as many counts change as in Census 2021, and examples of the package ptable
+SETTINGS = {  # largest change, variance: changes as many counts as Census 2021; examples of the package ptable
     "census": (2, 0.14),
     "first example": (2, 1.0),
     "second example": (5, 3.0),
@@ -27,14 +27,14 @@ SETTINGS = {  # largest change and variance: as many counts change as in Census 
 PAIRS = {"alone": 0, "among": 20}  # other people in the cell
 GEOMETRIC = "geometric noise"
 SIZES, AUDITS, RELEASES = (300, 1_000, 3_000, 10_000, 30_000, 100_000), 100, 200_000
-SURE = 1 - 1e-5  # of the limits of measured probabilities, on either side
+SURE = 1 - 1e-5  # confidence of each limit of measured probabilities
 SHOWN = "first example"
 AUDITED = [(SHOWN, "alone"), (SHOWN, "among"), ("second example", "among"), (SHOWN, GEOMETRIC)]
 CENSUS_CHANGED = published("Cell keys in Census 2021")["changed"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Count proofs in 200,000 releases, and make 100 audits of six sizes that see outputs alone (quick: 3 of three)."""
+    """Count proofs in 200,000 releases, and audit outputs 100 times with six sizes (quick: 3 times with three)."""
     sizes, times, releases = (SIZES[1:4], 3, RELEASES // 10) if quick else (SIZES, AUDITS, RELEASES)
     cases = [(setting, pair) for setting in SETTINGS for pair in PAIRS]
     *streams, other = np.random.SeedSequence(seed).spawn(len(cases) + 1)
@@ -56,9 +56,9 @@ def databases(pair: str) -> NeighborPair:
 
 
 def _about(setting: str, pair: str, releases: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return what the exact laws say of a pair, and how often its releases are impossible without the person."""
+    """Return exact losses of a pair, and how many releases are impossible without the person."""
     mechanism, two = CellKey(*SETTINGS[setting]), databases(pair)
-    law = exact_law(mechanism, two).reverse()  # of what is released with her, over what is without
+    law = exact_law(mechanism, two).reverse()  # law with the person over law without
     impossible = int(np.isneginf(mechanism.log_likelihood(mechanism(two.y, releases, rng), two.x)).sum())
     private = as_private(law)
     return {
@@ -75,27 +75,27 @@ def _about(setting: str, pair: str, releases: int, rng: np.random.Generator) -> 
 
 
 def as_private(law: LossDistribution) -> float:
-    """Return the epsilon of the geometric noise with the least error whose delta is nowhere above that of a law."""
-    # Its delta falls in a line over exp(epsilon), down to 0, and that of a law along a convex line with corners at its
-    # losses: the first is below the second if it is at every corner.
+    """Return the largest epsilon of geometric noise whose delta is nowhere above that of a law."""
+    # Over exp(epsilon), the delta of geometric noise is linear down to 0, and that of a law is convex and piecewise
+    # linear, with corners at its losses. So it is enough to compare both at the corners.
     corners = [0.0, *np.abs(law.loss).tolist()]
     deltas = map(_delta, [law] * len(corners), corners)
     return min(math.log((math.exp(at) + delta) / (1 - delta)) for at, delta in zip(corners, deltas, strict=True))
 
 
 def _delta(law: LossDistribution, epsilon: float) -> float:
-    """Return delta for both orders of the databases."""
+    """Return the larger delta of both orders of the databases."""
     return max(law.delta_at(epsilon), law.reverse().delta_at(epsilon))
 
 
 def excess(law: LossDistribution, epsilon: float) -> float:
-    """Return how far the delta of geometric noise rises above that of a law at most."""
+    """Return the largest excess of the delta of geometric noise over that of a law."""
     geometric = exact_law(GDPC(epsilon), databases("alone"))
     return max(_delta(geometric, at) - _delta(law, at) for at in np.linspace(0, epsilon, 200))
 
 
 def _audit(setting: str, pair: str, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    """Audit outputs alone: of cell keys, or of geometric noise with the same variance."""
+    """Audit only the outputs, of cell keys or of geometric noise with the same variance."""
     keys = CellKey(*SETTINGS[setting])
     mechanism = GDPC(keys.claim.epsilon) if pair == GEOMETRIC else keys
     two = databases("alone" if pair == GEOMETRIC else pair)

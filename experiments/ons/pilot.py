@@ -1,4 +1,4 @@
-"""What the pilot's two methods leave of its fourteen tables, over the budget."""
+"""The accuracy of the fourteen tables of the pilot by its two methods, for several budgets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAWS: tuple[Law, ...] = ("laplace", "geometric", "gaussian")
 MEASURES = ("on_diagonal", "l1", "l2", "hellinger")
 SPLITS: dict[str, tuple[Share, ...]] = {"pilot": PILOT_SHARES, "equal": ("0.01", "0.33", "0.33", "0.33")}
 RUNS = 3
-STEADY = 0.1  # below it all is noise, and a step of epsilon may change little
+STEADY = 0.1  # below it noise dominates, and a step of epsilon may change little
 GROUPS = {  # of Table 4
     "areas by three variables": slice(0, 3),
     "areas by two": slice(3, 5),
@@ -73,7 +73,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _released(
     deaths: Deaths, tables: Sequence[Table], options: dict[str, Any], epsilon: float, runs: int, stream: Any
 ) -> dict[str, Any]:
-    """Return the median utility of each table; of independent noise also with negative values raised to 0."""
+    """Return the median utility of each table; for independent noise, also with negative values raised to 0."""
     domain, rng = Domain(deaths.tree, deaths.schema), np.random.default_rng(stream)
     exact = domain.tabulate(deaths.histogram, tables)
     if "law" not in options:
@@ -82,7 +82,7 @@ def _released(
         return _medians([_utilities(exact, domain.tabulate(release, tables)) for release in people])
     independent = IndependentNoise(deaths.tree, deaths.schema, epsilon, tables, **options)
     releases = independent.release(deaths.histogram, runs, rng)
-    raised = [np.maximum(table, 0) for table in releases]  # what `nonnegative` does
+    raised = [np.maximum(table, 0) for table in releases]  # like the option `nonnegative`
     gain = np.concatenate([(after - before).ravel() for before, after in zip(exact, raised, strict=True)])
     expected = [_lift(noise, before) for noise, before in zip(independent.noises, exact, strict=True)]
     variance = [noise.noise.variance * before.size for noise, before in zip(independent.noises, exact, strict=True)]
@@ -101,7 +101,7 @@ def _utilities(exact: Sequence[NDArray[np.int64]], tables: Sequence[NDArray[Any]
 
 
 def _medians(of_runs: Sequence[list[list[float]]]) -> dict[str, list[float | None]]:
-    """Return the median over runs of each measure and table; None where Hellinger's distance is not defined."""
+    """Return the median over runs of each measure and table; None if Hellinger's distance is undefined."""
     medians = np.median(of_runs, axis=0)
     return {
         measure: [None if math.isnan(value) else float(f"{value:.5g}") for value in row]
@@ -110,8 +110,8 @@ def _medians(of_runs: Sequence[list[list[float]]]) -> dict[str, list[float | Non
 
 
 def _lift(noise: CountNoise, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how much raising negative values to 0 lifts each count on average, by the law of its noise."""
-    # A count n is lifted by the chances that it falls to -1 or below, to -2 or below, and so on, added up.
+    """Return the expected increase of each count by raising negative values to 0, from the law of its noise."""
+    # It is the sum over k = 1, 2, ... of the probability that the noisy count is -k or less.
     reach = int(40 * math.sqrt(noise.noise.variance)) + 2
     falls = np.exp(noise.log_below(-np.arange(1.0, reach)))
     lifts = np.append(np.cumsum(falls[::-1])[::-1], 0.0)
@@ -142,7 +142,7 @@ def check(numbers: Numbers) -> Checks:
 
 
 def _improves(kind: str, rows: dict[str, Any]) -> Checks:
-    """Expect distances to fall with every step from 0.1 on, and more cells in their class."""
+    """Expect that from epsilon 0.1 on every step reduces distances, and puts more cells into their class."""
     steady = [row for epsilon, row in rows.items() if float(epsilon) >= STEADY]
     for measure in MEASURES[1:]:
         pairs = [(a[measure], b[measure]) for a, b in pairwise(steady) if None not in a[measure]]
@@ -155,7 +155,7 @@ def _improves(kind: str, rows: dict[str, Any]) -> Checks:
 
 
 def _against(numbers: Numbers, kind: str, other: str, epsilon: str) -> NDArray[np.float64]:
-    """Return the L1 of each table, in units of that of another way to release it; NaN where that is 0."""
+    """Return the L1 error of each table relative to that of another method; NaN if that is 0."""
     mine, theirs = (np.array(numbers["kinds"][name][epsilon]["l1"]) for name in (kind, other))
     return np.asarray(np.divide(mine, theirs, out=np.full(mine.shape, np.nan), where=theirs > 0))
 

@@ -1,4 +1,4 @@
-"""What the pilot prints in its Tables 6 to 11, how far from it other numbers are, and deaths with fewer areas."""
+"""The printed Tables 6 to 11 of the pilot, distances of other numbers from them, and deaths with merged areas."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ REGIONS: dict[str, dict[str, list[int]]] = published("ONS regions")
 AREAS: dict[str, dict[str, list[int | None]]] = published("ONS areas")
 COUNTS = {8: ("regions", WITH), 9: ("areas", WITH), 10: ("regions", WITHOUT), 11: ("areas", WITHOUT)}  # of tables
 MATRICES = {6: np.array(published("ONS table 6"), float), 7: np.array(published("ONS table 7"), float)}
-CELLS = {6: Table(2, "age*sex"), 7: Table(1, "month*age*sex")}  # 5,020 and 3,120; one less is printed of each
-RANKED = 0.8  # the least rank correlation of changes in the same direction
+CELLS = {6: Table(2, "age*sex"), 7: Table(1, "month*age*sex")}  # 5,020 and 3,120 cells; each printed table has one less
+RANKED = 0.8  # least rank correlation to count as the same direction
 
 
 def factors() -> dict[int, float]:
-    """Return by what section 4's rule multiplies the noisy rows of Table 12, for each of the two totals printed."""
+    """Return for both printed totals the factor by which section 4's rule scales the noisy rows of Table 12."""
     noisy = sum(TABLE_12["post-noise"])
     return {int(total): total / noisy for total in (sum(TABLE_12["count"]), sum(TABLE_12["final"]))}
 
 
 def merged(deaths: Deaths, kept_areas: Container[str] = frozenset(AREAS[WITH])) -> Deaths:
-    """Return the same deaths with all areas of a region that are not kept made one; Table 9 names the default."""
+    """Return the deaths with all areas of a region merged, except those to keep (default: those in Table 9)."""
     codes = [(region, area if area in kept_areas else "rest") for region, area in codes_of(deaths)]
     areas = sorted(set(codes))
     histogram = np.zeros((len(areas), deaths.schema.cells), np.int32)
@@ -49,7 +49,7 @@ def codes_of(deaths: Deaths) -> list[list[str]]:
 
 
 def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> float:
-    """Return the share of cells in other classes than Table 6 or 7 has: total variation of weighted rows."""
+    """Return the share of cells in other classes than in Table 6 or 7: the weighted total variation of its rows."""
     own = np.sum([transition_matrix(actual, one)[:, : len(CLASSES)] for one in released], axis=0)
     ours, theirs = (one / np.maximum(one.sum(axis=1, keepdims=True), 1e-9) for one in (own, MATRICES[number]))
     weights = MATRICES[number].sum(axis=1)
@@ -57,7 +57,7 @@ def apart(number: int, actual: NDArray[Any], released: NDArray[Any]) -> float:
 
 
 def beside(row: dict[str, Any], number: int) -> tuple[NDArray[np.float64], ...]:
-    """Return actual, printed and own counts of one of Tables 8 to 11; the last two by epsilon, NaN if not printed."""
+    """Return actual, printed and our counts of a table from 8 to 11; the last two by epsilon, NaN if not printed."""
     level, variant = COUNTS[number]
     table = (REGIONS if level == "regions" else AREAS)[variant]
     printed = np.array([*table.values()], float)
@@ -66,7 +66,7 @@ def beside(row: dict[str, Any], number: int) -> tuple[NDArray[np.float64], ...]:
 
 
 def misfits(row: dict[str, Any]) -> dict[int, float]:
-    """Return cells of Tables 6, 7 in other classes at the nearest epsilon, mean |log ratio| of counts of 8 to 11."""
+    """Return the misfit by table: `apart` at the best epsilon for Tables 6 and 7, mean |log ratio| for 8 to 11."""
     far = {number: min(row[str(number)].values()) for number in CELLS}
     for number in COUNTS:
         _, printed, own = beside(row, number)
@@ -75,19 +75,19 @@ def misfits(row: dict[str, Any]) -> dict[int, float]:
 
 
 def misfit(row: dict[str, Any], without: Iterable[int] = ()) -> float:
-    """Return the geometric mean of misfits: no table outvotes others by its unit, or by how little noise it has."""
+    """Return the geometric mean of misfits, so that no table dominates by its unit or its small noise."""
     return float(np.exp(np.mean([np.log(far) for number, far in misfits(row).items() if number not in without])))
 
 
 def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
-    """Say of each of Tables 8 to 11 what that of a split has in common with it, and if that is its direction."""
-    # It is if all changes have the printed sign, all steps to the next epsilon too, and changes rank as printed.
+    """Compare our Tables 8 to 11 with the printed ones, and return whether they have the same direction."""
+    # Same direction: the signs of all changes, and of all steps to the next epsilon, are as printed, and ranks agree.
     by_table = {}
     for number in COUNTS:
         before, printed, own = beside(row, number)
         signs = ((printed - before) * (own - before))[~np.isnan(printed - before)] > 0
         steps = (np.diff(printed) * np.diff(own))[~np.isnan(np.diff(printed))] > 0
-        known = np.nan_to_num(before)  # of less than 10, printed as such
+        known = np.nan_to_num(before)  # counts printed as less than 10 become 0
         pairs = zip((printed - known).T, (own - known).T, strict=True)
         rank = min(float(spearmanr(*pair, nan_policy="omit").statistic) for pair in pairs)
         words = f"{signs.sum()} of {signs.size} changes and {steps.sum()} of {steps.size} steps of epsilon have the "
@@ -98,9 +98,9 @@ def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
 
 
 def total_share() -> tuple[int, float, list[float]]:
-    """Return what all printed totals lack, the share of the total that the rest fits, and its 95% limits."""
-    # Absolute Laplace noise times epsilon, added up over the totals, is a number that does not depend on the share,
-    # over the share. What the totals lack makes the sum least, so the law of that number is simulated with it.
+    """Return the common deficit of all printed totals, the estimated share of the total, and its 95% limits."""
+    # Sum of epsilon * |error|, times the share, is a pivot: its law does not depend on the share, as noise is Laplace.
+    # The deficit is the shift that minimizes the sum, so the simulation of the pivot also minimizes over shifts.
     people, places = sum(row[0] for row in REGIONS[WITH].values()), [*enumerate(EPSILONS, 1)]
     tables = REGIONS.values()
     errors = [(epsilon, sum(row[at] for row in own.values()) - people) for own in tables for at, epsilon in places]
@@ -109,7 +109,7 @@ def total_share() -> tuple[int, float, list[float]]:
 
 
 def limits_of_spent(epsilons: Sequence[float]) -> list[float]:
-    """Return between which numbers the sum times the share is with probability 0.95, of 20,000 simulations."""
+    """Return the 2.5% and 97.5% quantiles of the pivot of `total_share`, from 20,000 simulations."""
     budgets = np.array(epsilons)
     errors = np.random.default_rng(1).laplace(0, 1 / budgets, (20_000, budgets.size))
     spent = np.abs(errors[:, :, None] - errors[:, None, :]).transpose(0, 2, 1) @ budgets

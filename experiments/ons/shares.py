@@ -1,4 +1,4 @@
-"""Which shares of its levels give the pilot's printed tables: 48 splits, and the printed one."""
+"""Which budget shares of levels reproduce the printed tables of the pilot: 48 splits, and the printed one."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from experiments.ons import printed
 from experiments.ons.printed import AREAS, CELLS, EPSILONS, NAMES, PILOT, REGIONS, WITH, WITHOUT, misfit, misfits
 
 RARE = ("NA", "S99999999", "N99999999")
-BUDGETS = {6: (5.0, 10.0, 20.0), 7: (0.1, 0.2, 0.3)}  # by table, neither's is printed: for all splits
-MORE = {6: (2.0, 5.0, 10.0, 20.0, 50.0), 7: (0.03, 0.1, 0.2, 0.3, 0.5)}  # for two
-OWN = (0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)  # of the table, if noise is independent
-TOTAL = "0.2"  # the share of the total that fits the printed totals; other tables do not show it
+BUDGETS = {6: (5.0, 10.0, 20.0), 7: (0.1, 0.2, 0.3)}  # epsilons of Tables 6 and 7, not printed: for all splits
+MORE = {6: (2.0, 5.0, 10.0, 20.0, 50.0), 7: (0.03, 0.1, 0.2, 0.3, 0.5)}  # for two splits
+OWN = (0.03, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 1.0)  # epsilons of a table with independent noise
+TOTAL = "0.2"  # the share of the total, estimated from printed totals; other tables do not depend on it
 STEPS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)  # shares of the nation and of regions; areas get the rest
-AGREE = 1.25  # splits with at most so many times the least misfit are not told apart
-FACTOR = 2.0  # within which rare regions are of the printed counts
+AGREE = 1.25  # splits within this factor of the least misfit fit equally well
+FACTOR = 2.0  # largest ratio of rare regions to the printed counts
 TOTALS = (Table(1, "total"), Table(2, "total"))
-RUNS, FEW = 201, 5  # releases of Tables 8 to 11, of 6 and 7
-Row = dict[str, Any]  # what a split gives
+RUNS, FEW = 201, 5  # releases: of Tables 8 to 11; of 6 and 7
+Row = dict[str, Any]  # results of a split
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Release once by 48 splits, then anew and often by the printed and the best ones (quick: two, areas merged)."""
+    """Release once with 48 splits, then often with the printed and the best split (quick: two splits, areas merged)."""
     deaths, runs = synthetic_deaths(0), 2 if quick else RUNS
     deaths = printed.merged(deaths) if quick else deaths
     pairs = [(0.1, 0.2), (0.3, 0.2)] if quick else [pair for pair in product(STEPS, STEPS) if sum(pair) < 0.79]
     splits = [(TOTAL, f"{nation:g}", f"{regions:g}", f"{0.8 - nation - regions:.2f}") for nation, regions in pairs]
     fitted = _rows(deaths, [PILOT, *splits], BUDGETS, 1, seed, jobs)
     least = min(fitted[1:], key=misfit)["shares"]
-    by_print, best = _rows(deaths, [PILOT, least], MORE, runs, seed + 1, jobs)  # which did not choose
+    by_print, best = _rows(deaths, [PILOT, least], MORE, runs, seed + 1, jobs)  # new noise: no selection bias
     settings = [*product(CELLS, OWN)][:: 7 if quick else 1]
     tasks = [delayed(_independent)(deaths, *one, min(runs, FEW), np.random.SeedSequence(seed)) for one in settings]
     matrices = run_all(tasks, jobs, "matrices by independent noise", unit="settings")
@@ -62,9 +62,9 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _rows(
     deaths: Deaths, splits: Sequence[Sequence[Share]], budgets: dict[int, Any], runs: int, seed: int, jobs: int
 ) -> list[Row]:
-    """Return what every split gives: medians of releases, with random numbers that are the same for all splits."""
+    """Return medians of releases for every split; all splits use the same random numbers."""
     codes = printed.codes_of(deaths)
-    inside = {region for region, area in codes if area in AREAS[WITH]}  # areas elsewhere change nothing that is printed
+    inside = {region for region, area in codes if area in AREAS[WITH]}  # other areas do not affect printed numbers
     near = printed.merged(deaths, {area for region, area in codes if region in inside})
     trees = {6: deaths, 7: printed.merged(deaths, ())}
     kinds = [*product((WITH, WITHOUT), EPSILONS)]
@@ -104,7 +104,7 @@ def _released(deaths: Deaths, shares: Sequence[Share], epsilon: float, zeros: bo
 
 
 def _top_down(deaths: Deaths, shares: Sequence[Share], number: int, epsilon: float, runs: int, stream: Any) -> float:
-    """Compare Table 6 or 7 with some releases: see `apart`."""
+    """Return the distance of some releases from Table 6 or 7: see `apart`."""
     top_down = OnsTopDown(deaths.tree, deaths.schema, epsilon, shares=shares)
     people = top_down(deaths.histogram, runs, np.random.default_rng(stream))
     before, after = (top_down.domain.tabulate(data, [CELLS[number]])[0] for data in (deaths.histogram, people))
@@ -133,7 +133,7 @@ def check(numbers: Numbers) -> Checks:
     for region, (place, epsilon) in product(RARE, enumerate(EPSILONS)):
         ratio = (own / shown)[list(NAMES).index(region), place]
         yield between(f"epsilon {epsilon:g}: {NAMES[region]} after / printed", ratio, 1 / FACTOR, FACTOR)
-    if not full:  # areas are merged
+    if not full:  # quick: areas are merged
         return
     for number, found in printed.agreement(numbers["printed"]).items():
         words = f"Table {number}, printed shares: {found['words']}: {found['how']}"
@@ -151,7 +151,7 @@ def check(numbers: Numbers) -> Checks:
 
 
 def nearest(numbers: Numbers, number: int, method: str) -> tuple[float, float]:
-    """Return the epsilon at which a split or a law comes nearest to Table 6 or 7, and how far that is."""
+    """Return the epsilon at which a split or a law is nearest to Table 6 or 7, and the distance."""
     if method in numbers:
         fits = {float(epsilon): far for epsilon, far in numbers[method][str(number)].items()}
     else:

@@ -1,4 +1,4 @@
-"""How much of the promise each table and level of the pilot spends, and what zeros without noise reveal."""
+"""The loss of each table and level of the pilot, and the violation caused by zeros without noise."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 BUDGETS = (10.0, 2.0, 0.1)
 _WANTED = {"violated": "all", "fewer": "fewer than all", "": "none"}
 SEEDS, CUSTOMARY = 20, 0.95
-GONE = (23, 24)  # places of streams whose audits are no more
+GONE = (23, 24)  # streams of removed audits are skipped, so that the others keep theirs
 SHARE_SIZE, JOINT_SIZE, SIZE = 40_000, 400_000, 20_000
-LAWS = Attack.without("precision")  # audited are the algorithms of the pilot, not the floats of their noise
+LAWS = Attack.without("precision")  # audit the algorithms of the pilot, not their float noise
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """An audit, or several of the same: what is released, who is added to which cell, how many runs."""
+    """One or several equal audits: the mechanism, the people added to a cell, and the number of runs."""
 
     name: str
     mechanism: Any
@@ -44,7 +44,7 @@ class Task:
     size: int = SIZE
     confidence: float = CONFIDENCE
     times: int = 1
-    expected: str = ""  # of the audits, "violated": all report a violation, "fewer": fewer than all, "": none
+    expected: str = ""  # "violated": all audits report a violation; "fewer": not all; "": none
 
 
 def method_2(epsilon: float, *, perturb_zeros: bool = True) -> OnsTopDown:
@@ -58,7 +58,7 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     shares = []
     for name, part in zip(names, parts, strict=True):
         own = part.claim.epsilon
-        people = max(1, round(2 / own))  # a small share shows little of one person, and the more the larger a group is
+        people = max(1, round(2 / own))  # small shares need groups
         shares.append(Task(name, part, own, AMONG, people, SHARE_SIZE, CUSTOMARY, SEEDS))
     stages = [Task(f"method 2, {name}", levels.stage(name), LEVELS_EPSILON) for name in STAGES]
     joint = [Task("method 1, all tables", tables, TABLES_EPSILON), *stages]
@@ -76,13 +76,13 @@ def tasks(quick: bool) -> dict[str, list[Task]]:
     if not quick:
         return {"shares": shares, "joint": joint, "zeros": zeros}
     some = {"shares": shares[-2:], "joint": joint[:2], "zeros": zeros[:1]}
-    # One audit each: at 95% confidence one in 20 may exceed the loss.
+    # One audit each, so at high confidence: at 95% one bound in 20 may exceed the loss.
     once: dict[str, Any] = {"times": 1, "confidence": CONFIDENCE}
     return {key: [replace(task, size=task.size // 4, **once) for task in part] for key, part in some.items()}
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit tables and levels 20 times with 40,000 runs each, and more; count who is shown (quick: a few, once)."""
+    """Audit tables and levels 20 times with 40,000 runs, and stages; count revealed people (quick: a few, once)."""
     by_kind = tasks(quick)
     listed = [task for kind in by_kind.values() for task in kind]
     gone = () if quick else GONE
@@ -109,7 +109,7 @@ def _audit(task: Task, stream: np.random.SeedSequence) -> dict[str, Any]:
 
 
 def _deaths(people: int | None, rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Release synthetic deaths once at each budget: who was alone in her cell, and what appears in released cells."""
+    """Release synthetic deaths at each budget; return shares of lone people shown, and of true cells among shown."""
     deaths = synthetic_deaths(0, people=people)
     alone, there = deaths.histogram == 1, deaths.histogram > 0
     rows = []
@@ -158,7 +158,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     deaths = next(row for row in numbers["deaths"] if not row["perturb_zeros"])
     zeros, least = numbers["zeros"][0]["audits"], down(min(map(_share, numbers["shares"])))
     rows = []
-    for row in (*numbers["joint"], *(row for row in numbers["zeros"] if row["expected"])):  # zeros kept are found
+    for row in (*numbers["joint"], *(row for row in numbers["zeros"] if row["expected"])):  # expected violations
         audits, name = row["audits"], row["name"].removeprefix("zeros kept: ")
         is_kept = name != row["name"]
         by, times = f"{audits[0]['class']}, {row['size']:,} runs", f"{violations(audits)} of {len(audits)}"

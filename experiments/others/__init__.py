@@ -1,1 +1,1 @@
-"""Software of others: auditors on the same outputs, and libraries that are audited."""
+"""Other software: auditors compared on the same outputs, and audits of libraries."""

@@ -1,4 +1,4 @@
-"""Lower bounds of plaudit and of other auditors: on the same outputs, and beside published bounds on benchmarks."""
+"""Lower bounds of plaudit and of other auditors: on the same outputs, and with published bounds on benchmarks."""
 
 from __future__ import annotations
 
@@ -39,37 +39,37 @@ from experiments.experiment import Check, Checks, Numbers, between, down, few_mi
 from experiments.others.peers_bounds import BOUND, RAW
 
 HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parents[1] / "build" / "peers" / "environment" / "bin" / "python"  # `make peers` puts it there
+PYTHON = HERE.parents[1] / "build" / "peers" / "environment" / "bin" / "python"  # made by `make peers`
 OURS = "plaudit"
-CONFIDENCE, SELECTION = 0.95, 0.3  # of every bound, one-sided; the share of outputs that choose, where we split them
-EACH, SMALL, CANARIES, PEOPLE = 600_000, 1_000, 100_000, 100  # outputs on either database; one release, and its counts
-AUDITS, MANY, FEW = 20, 400, 2  # of a case, of one with few outputs, and in the quick form
-DIGITS = 6  # of released Gaussian noise: the last bits of a float tell more than its law
-# Deltas from which bounds on epsilon gave the peers the largest mu, of two to five each: in a look at other seeds, but
-# for few outputs at ten of these audits.
+CONFIDENCE, SELECTION = 0.95, 0.3  # of every bound, one-sided; share of outputs for selection
+EACH, SMALL, CANARIES, PEOPLE = 600_000, 1_000, 100_000, 100  # outputs on each database; counts in one run
+AUDITS, MANY, FEW = 20, 400, 2  # audits of a case; of a case with few outputs; if quick
+DIGITS = 6  # of released Gaussian noise: the last bits of floats would leak more than the law
+# Deltas at which the peers' bounds on epsilon are converted to mu: the best of two to five, on other seeds (for few
+# outputs, on ten of these audits).
 MIDDLE, SMALL_DELTA, ONE_RUN_DELTA = 0.3, 0.1, 1e-5
 DELTA = 0.01
-ALL, TAIL = 1.0, 3.0  # scores from which a canary is guessed to be in: fixed beforehand, TAIL on other seeds
+ALL, TAIL = 1.0, 3.0  # thresholds of scores in one run, fixed beforehand; TAIL was chosen on other seeds
 GEOMETRIC, GAUSSIAN = "geometric", "Gaussian"
 MOST_OURS, MOST_ANOTHER, AS_MUCH = "ours", "another", "neither, within 2%"
-# Bounds of others that are cited: two numbers are a range or two repeats. By auditor and count; by benchmark those of
-# DP-Sniper with the logistic classifier and with the network, of StatDP's events, and seconds of all three.
+# Published bounds of others. By auditor and count: two numbers are a range or two repeats. By benchmark: DP-Sniper with
+# the logistic classifier and with the network, StatDP's events, and seconds of all three.
 OF_COUNTS: dict[str, dict[str, list[float]]] = published("auditors of one count")
 OF_BENCHMARKS: dict[str, tuple[float, float, list[float], list[int | None]]] = published("auditors of benchmarks")
 
-LAWS = Attack.without("precision")  # published algorithms are audited here, not the floats that their noise is made of
+LAWS = Attack.without("precision")  # audit published algorithms, not their float noise
 TOLD, OUTPUTS = "told the likelihood", "outputs only"
-SIZE, GROUP, FEWER = 1_000_000, 40, 20  # runs; people who differ at once; the quick form has a twentieth of the runs
+SIZE, GROUP, FEWER = 1_000_000, 40, 20  # runs; people in a group; divisor of the runs if quick
 SIZES = {"TruncatedGeometric": 500_000, "NoisyHist2": 4_000_000}
 GROUPED = f"LaplaceParallel, {GROUP} at once"
-# What a median of many audits must reach: one of a few is let off by 4 of its standard errors.
+# Targets for the median of many audits; a median of few audits may be 4 standard errors smaller.
 TARGETS = {"NoisyHist2": 9.5, GROUPED: 0.058, "PrefixSum": 0.85}
 UNBOUNDED = ("SVT5", "ReportNoisyMax4")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Outputs of a law, what is asked about them, and the answer."""
+    """A law of outputs, the claim whose parameter is bounded, and its true value."""
 
     name: str
     claim: Claim
@@ -79,11 +79,11 @@ class Case:
     delta: float = 0.0
     each: int = EACH
     audits: int = AUDITS
-    apart: int = 1  # by how much the count differs
-    threshold: float | None = None  # that is fixed beforehand, of scores of one run
-    cited: str = ""  # under which name others have published bounds
-    least: float = 0.0  # our median over the truth; this and the next were set after a look at the first 3 to 10 audits
-    whose: str = ""  # median is the largest
+    apart: int = 1  # difference of the counts
+    threshold: float | None = None  # threshold of scores in one run, fixed beforehand
+    cited: str = ""  # name of published bounds of others
+    least: float = 0.0  # our median / truth; this and the next were set after the first 3 to 10 audits
+    whose: str = ""  # auditor with the largest median
 
     def noisy(self, counts: Any, size: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return noisy releases of counts, shape (size, counts)."""
@@ -120,12 +120,12 @@ CASES = (
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit every case by everybody, and benchmarks 20 times or 5 (quick: by ours alone, with fewer runs)."""
+    """Audit every case with all auditors, and benchmarks 20 or 5 times (quick: only ours, with fewer runs)."""
     if not quick and not PYTHON.exists():
         raise FileNotFoundError(f"{PYTHON} must be there: run `make peers`")
     streams = np.random.SeedSequence(seed).spawn(len(CASES))
     tasks = [delayed(_row)(number, quick, stream) for number, stream in enumerate(streams)]
-    rows = run_all(tasks, 1, "auditors", unit="cases")  # one at a time: seconds are compared
+    rows = run_all(tasks, 1, "auditors", unit="cases")  # sequentially, since seconds are compared
     (versions, *_) = [row.pop("versions") for row in rows]
     return {"rows": rows, "benchmarks": _benchmarks(quick, seed, jobs), "versions": versions, "quick": quick}
 
@@ -149,7 +149,7 @@ def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, 
 
 def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> dict[str, Any]:
     (folder / "asked.json").write_text(json.dumps(question), encoding="utf-8")
-    # -P: what stands beside the script is none of theirs.
+    # -P: do not import modules from the folder of the script.
     ended = subprocess.run([python, "-P", script, folder], capture_output=True, text=True, check=False)
     if ended.returncode:
         last = (ended.stderr.strip().splitlines() or ["no word"])[-1]
@@ -159,7 +159,7 @@ def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> d
 
 
 def repeated(case: Case, stream: np.random.SeedSequence) -> tuple[NDArray[Any], NDArray[Any], float, float]:
-    """Return the outputs of an audit, our bound and its seconds of the processor; and so does the next."""
+    """Return the outputs of an audit, our bound and its processor seconds, like `one_run`."""
     outputs, own = stream.spawn(2)
     rng = np.random.default_rng(outputs)
     x, y = (case.noisy(np.array([count]), case.each, rng).ravel() for count in (0, case.apart))
@@ -185,13 +185,13 @@ def one_run(case: Case, stream: np.random.SeedSequence) -> tuple[NDArray[Any], N
 
 
 def _benchmarks(quick: bool, seed: int, jobs: int) -> list[dict[str, Any]]:
-    """Audit the benchmarks of the literature, one of them on a group too: with the likelihood, and once without it."""
+    """Audit the benchmarks of the literature, one also on a group, with the likelihood and once without."""
     cases = []
     for name, known in benchmarks().items():
         cases.append((name, known, 1))
         cases += [(GROUPED, known, GROUP)] if name == "LaplaceParallel" else []
     rows, tasks = [], []
-    streams = np.random.SeedSequence(seed).spawn(4)[2:]  # the peers' outputs took the place of the first two
+    streams = np.random.SeedSequence(seed).spawn(4)[2:]  # the first two were for peers' outputs
     for mode, root in zip((TOLD,) if quick else (TOLD, OUTPUTS), streams, strict=False):
         for (name, known, people), stream in zip(cases, root.spawn(len(cases)), strict=True):
             size = min(SIZES.get(name, SIZE), SIZE if mode == OUTPUTS else math.inf)
@@ -205,7 +205,7 @@ def _benchmarks(quick: bool, seed: int, jobs: int) -> list[dict[str, Any]]:
 
 
 def _audit(mode: str, known: Any, people: int, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    mechanism = known.mechanism if mode == TOLD else partial(known.mechanism)  # which has no likelihood
+    mechanism = known.mechanism if mode == TOLD else partial(known.mechanism)  # `partial` hides the likelihood
     options: dict[str, Any] = {"attack": LAWS, "size": size, "confidence": CONFIDENCE, "rng": stream}
     result = measure_loss(mechanism, group_pair(known, people), known.mechanism.claim, **options)
     return {**kept(result), "seconds": result.seconds}
@@ -306,7 +306,7 @@ LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "estimate": ("estimates of others", {"marker": "x", "color": ORANGE}),
     "cited": ("published bounds of others", {"marker": "s", "color": GRAY, "markersize": 4}),
 }
-LOW, HIGH = 0.2, 1.1  # of the axis: what lies beyond is an arrow at its end
+LOW, HIGH = 0.2, 1.1  # ends of the axis; values beyond are arrows
 
 
 def draw(numbers: Numbers) -> Figure:

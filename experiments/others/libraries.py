@@ -1,4 +1,4 @@
-"""What public libraries promise, and what their outputs give away."""
+"""Audits of public libraries, from their outputs."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from experiments.audits import kept, promised, run_all
 from experiments.drawing import bar, bare_rows, column, foot, head, keys, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
 
-OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # where `make libraries` puts them
+OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # made by `make libraries`
 FILES = ("diffprivlib", "python-dp", "pipeline-dp", "multi-freq-ldpy", "opendp")
-OPTIONAL = ("opacus",)  # by `make libraries TORCH=1`
+OPTIONAL = ("opacus",)  # made by `make libraries TORCH=1`
 RUNS, MANY, SMALL = 50_000, 2_000_000, 20_000  # over both databases
 LOOKS = {"everything": Attack(), "no precision": Attack.without("precision")}
 BITS, ANY = "by its last bits", "by any look"
-REFUTED = {  # how; every other row keeps its promise
+REFUTED = {  # expected violations, and by which attacks
     ("textbook", "Laplace"): BITS,
     ("textbook", "Gaussian"): BITS,
     ("opendp 0.3.0", "base_laplace"): BITS,
@@ -45,12 +45,12 @@ REFUTED = {  # how; every other row keeps its promise
 }
 
 
-Outputs = Callable[[int], tuple[Any, Any]] | tuple[Any, Any]  # the first takes the runs over both databases
+Outputs = Callable[[int], tuple[Any, Any]] | tuple[Any, Any]  # outputs, or a function of the runs
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism in this environment, or outputs of one in another."""
+    """A mechanism of this environment, or outputs of one from another environment."""
 
     library: str
     version: str
@@ -58,11 +58,11 @@ class Case:
     claim: Claim
     outputs: Outputs
     runs: int = RUNS
-    seconds: float = 0.0  # of runs that were made elsewhere
+    seconds: float = 0.0  # of runs in another environment
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit every mechanism twice, with all attacks and without the one for precision (quick: those at hand)."""
+    """Audit every mechanism with all attacks, and without the one on precision (quick: only this environment)."""
     cases = ([] if quick else _of_files()) + [*_of_opendp(), *_of_numpy()]
     streams = np.random.SeedSequence(seed).spawn(len(cases))
     tasks = [delayed(_row)(case, quick, stream) for case, stream in zip(cases, streams, strict=True)]
@@ -90,7 +90,7 @@ def _row(case: Case, quick: bool, stream: np.random.SeedSequence) -> dict[str, A
 
 
 def _of_files() -> list[Case]:
-    """Return the outputs that libraries gave in an environment of their own."""
+    """Return cases with outputs of libraries that ran in their own environments."""
     cases = []
     for name in FILES + OPTIONAL:
         path = OUTPUTS / f"{name}.npz"
@@ -138,7 +138,7 @@ def _of_opendp() -> list[Case]:
 
 
 def _of_numpy() -> list[Case]:
-    """Return textbook noise on a count of 0 and of 1, and Gaussian noise by two rules, rounded before its release."""
+    """Return textbook noise on counts 0 and 1, and rounded Gaussian noise calibrated by two rules."""
     import dp_accounting  # type: ignore[import-untyped]
     from dp_accounting.pld import PLDAccountant  # type: ignore[import-untyped]
 
@@ -149,7 +149,7 @@ def _of_numpy() -> list[Case]:
         return np.round(count + rng.normal(0, sigma, size), digits)
 
     exact = dp_accounting.calibrate_dp_mechanism(PLDAccountant, dp_accounting.GaussianDpEvent, 1.0, 0.01)
-    classical = math.sqrt(2 * math.log(1.25 / 0.1)) / 8  # proved for an epsilon of at most 1
+    classical = math.sqrt(2 * math.log(1.25 / 0.1)) / 8  # proved only for epsilon up to 1
     textbook = partial(Case, "textbook", version("numpy"))
     calibrated = partial(Case, "dp-accounting", version("dp-accounting"), "calibrated Gaussian", ApproxDP(1.0, 0.01))
     return [

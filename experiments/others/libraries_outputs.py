@@ -1,7 +1,7 @@
-"""Outputs of libraries that plaudit shares no environment with: run by their own Python, saved for an audit from files.
+"""Run libraries in their own environment, without plaudit, and save outputs for audits from files.
 
-``make libraries`` runs it; it needs numpy and the libraries of ``libraries.txt`` beside it, and nothing of plaudit.
-Those of ``libraries_torch.txt`` are run where they are installed.
+``make libraries`` runs this script. It needs numpy and the libraries of ``libraries.txt`` in the same folder; those of
+``libraries_torch.txt`` are optional.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-RUNS, FEW, FEWER, FEWEST = 50_000, 20_000, 10_000, 4000  # over both databases; fewer where a run takes a millisecond
-ZEROS, ONE = [0.0] * 5, [0.0] * 4 + [1.0]  # five people, and with another one of them replaced
-CODES = 10  # of which local randomizers report one
+RUNS, FEW, FEWER, FEWEST = 50_000, 20_000, 10_000, 4000  # over both databases; fewer for slow mechanisms
+ZEROS, ONE = [0.0] * 5, [0.0] * 4 + [1.0]  # five people; the same with one replaced
+CODES = 10  # a local randomizer reports one of them
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, what it promises, two neighbors and one run on either."""
+    """A mechanism with its promise, two neighbors, and a function for one run."""
 
     mechanism: str
     promise: str
@@ -141,9 +141,9 @@ def opendp() -> list[Case]:
 
 
 def opacus() -> list[Case]:
-    """Return a step of DP-SGD on 17 and 18 people, half of whom are in a batch."""
-    # Its issues 571 and 819 say that a mean over a batch leaks: the sum and its noise are divided by the expected size
-    # of a batch, rounded down, which is 8 on one database and 9 on the other.
+    """Return a step of DP-SGD on 17 and 18 people, with batches of half of them on average."""
+    # A mean over a batch leaks (issues 571 and 819 of opacus): the noisy sum is divided by the expected batch size,
+    # rounded down, which is 8 on one database and 9 on the other.
     import torch
     from opacus import PrivacyEngine
     from opacus.accountants import create_accountant
@@ -153,7 +153,7 @@ def opacus() -> list[Case]:
 
     def step(reduction: str, people: int) -> Any:
         rows, labels = torch.zeros(people, 2000), torch.ones(people, 1)
-        rows[17:, 0] = 1.0  # nobody else has a gradient
+        rows[17:, 0] = 1.0  # only person 18 has a gradient
         model: Any = torch.nn.Linear(2000, 1, bias=False)
         torch.nn.init.zeros_(model.weight)
         model, descent, loader = PrivacyEngine().make_private(
@@ -167,7 +167,7 @@ def opacus() -> list[Case]:
         batch, labels = next(iter(loader))
         torch.nn.functional.mse_loss(model(batch), labels, reduction=reduction).backward()
         descent.step()
-        return np.round(model._module.weight[0].tolist(), 4)  # coarser than what float noise gives away
+        return np.round(model._module.weight[0].tolist(), 4)  # coarser than leaks of float noise
 
     promise = f"approx:{accountant.get_epsilon(1e-5):.4f},1e-5"
     case = partial(Case, promise=promise, x=17, y=18, runs=FEWEST)
@@ -186,12 +186,12 @@ LIBRARIES: dict[str, Callable[[], list[Case]]] = {
 
 def save(folder: Path) -> None:
     for library, cases in LIBRARIES.items():
-        if library == "opacus" and find_spec(library) is None:  # not asked of everybody: torch is large
+        if library == "opacus" and find_spec(library) is None:  # optional: torch is large
             continue
         arrays: dict[str, Any] = {}
         rows = []
         recorded = cases()
-        warnings.simplefilter("ignore")  # a library warns once a call, whatever the user has asked for
+        warnings.simplefilter("ignore")  # a library warns in every call, despite the user's settings
         for number, case in enumerate(recorded):
             begun = time.perf_counter()
             for name, data in (("x", case.x), ("y", case.y)):

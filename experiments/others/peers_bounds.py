@@ -1,8 +1,8 @@
-"""Bounds by auditors of others: run by a Python that has them, on outputs in a folder, and left there as JSON.
+"""Bounds by other auditors, run in their own environment on outputs in a folder, and saved there as JSON.
 
-``make peers`` makes that Python from ``peers.txt``; this file needs numpy and those packages, and nothing of plaudit.
-The folder holds ``asked.json``, which says what is asked, and one file of outputs for each audit; ``bounds.json`` is
-written into it. Every bound is one-sided. Seconds are of the processor, from the outputs to the bound.
+``make peers`` makes the environment from ``peers.txt``; this file needs numpy and those packages, but not plaudit.
+The folder has ``asked.json``, with the parameters of `Asked`, and one file of outputs for each audit; this script
+writes ``bounds.json``. Every bound is one-sided. Seconds are processor time, from the outputs to the bound.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ import numpy as np
 
 PACKAGES = ("jax-privacy", "privacy-estimates", "dp-accounting")
 RAW = "jax-privacy, raw counts"
-BOUND, ESTIMATE = "bound", "estimate"  # what its own documentation calls a guarantee, and what it does not
-THRESHOLDS = 200  # among which one is chosen where an auditor leaves that to its user
-LEAST_DELTA = 1e-12  # where an auditor takes no delta of 0
+BOUND, ESTIMATE = "bound", "estimate"  # whether the documentation of the auditor claims a guarantee
+THRESHOLDS = 200  # number of candidates, if the auditor leaves the choice to the user
+LEAST_DELTA = 1e-12  # if an auditor requires a positive delta
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of every audit of a case, and the outputs or scores of one of them."""
+    """Parameters of all audits of a case, and the outputs or scores of one audit."""
 
     parameter: str  # epsilon or mu
-    delta: float  # at which epsilon is asked, or from which a mu is converted
-    threshold: float | None  # fixed beforehand, of one run: then `x` and `y` are scores of canaries out and in
+    delta: float  # of the bound on epsilon, which may be converted to mu
+    threshold: float | None  # fixed beforehand, in one run; `x` and `y` are then scores of canaries out and in
     confidence: float
-    selection: float  # share of the outputs that choose, where outputs are split by us
+    selection: float  # share of outputs for selection, if we split them
     seed: int
     x: Any
     y: Any
@@ -50,7 +50,7 @@ Bound = Callable[[Asked], float]
 
 
 def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
-    """Return who can be asked: by name, whether it gives a bound, and how."""
+    """Return auditors by name: whether each gives a bound or an estimate, and its function."""
     jax, counts, of_mu = "jax-privacy", "privacy-estimates", parameter == "mu"
     rules = {"all": "all thresholds", "half": "half chooses", "given": "threshold given"}
     bounds: dict[str, Bound] = {}
@@ -72,7 +72,7 @@ def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
 
 
 def by_jax(method: str, rule: str, asked: Asked, **options: Any) -> float:
-    """Return a bound; by a rule all thresholds are corrected for, half of the outputs choose one, or it is given."""
+    """Return a bound of jax-privacy; `rule`: correct for all thresholds, choose one on half, or use the given one."""
     module: Any = importlib.import_module("jax_privacy.auditing")
     if rule:
         rules = {"all": module.Bonferroni, "half": partial(module.Split, seed=asked.seed)}
@@ -82,14 +82,14 @@ def by_jax(method: str, rule: str, asked: Asked, **options: Any) -> float:
 
 
 def jax_raw(asked: Asked) -> float:
-    """Return the plain ratio of counts, of which its documentation says that it is an estimate."""
+    """Return the plain ratio of counts, an estimate according to its documentation."""
     module: Any = importlib.import_module("jax_privacy.auditing")
     scores = module.CanaryScoreAuditor(asked.y, asked.x)
     return float(scores.epsilon_raw_counts(delta=asked.delta, one_sided=False))
 
 
 def by_counts(method: str, asked: Asked) -> float:
-    """Return epsilon from counts of one threshold: the one with the largest bound on outputs that choose."""
+    """Return epsilon from counts at the threshold that has the largest bound on the selection outputs."""
     package: Any = importlib.import_module("privacy_estimates")
     rng = np.random.default_rng(asked.seed)
     choosing, counting = zip(*(parted(side, asked.selection, rng) for side in (asked.x, asked.y)), strict=True)
@@ -109,18 +109,18 @@ def parted(outputs: Any, share: float, rng: np.random.Generator) -> tuple[Any, A
 
 
 def errors(package: Any, x: Any, y: Any, at: float) -> Any:
-    """Return how often a guess from a threshold is right and wrong; outputs are sorted."""
+    """Return the numbers of right and wrong guesses by a threshold; outputs are sorted."""
     below_x, below_y = (int(np.searchsorted(side, at)) for side in (x, y))
     return package.utils.AttackResults(FN=below_y, TP=len(y) - below_y, TN=below_x, FP=len(x) - below_x)
 
 
 def converted(bound: Bound) -> Bound:
-    """Return the mu of which Gaussian noise has a bound's epsilon at its delta."""
+    """Convert a bound on epsilon at a delta to the mu of Gaussian noise with this epsilon and delta."""
 
     def mu(asked: Asked) -> float:
         accounting: Any = importlib.import_module("dp_accounting")
         epsilon = bound(asked)
-        if epsilon <= 0:  # it proves nothing: at an epsilon of 0, noise with some mu would have that delta
+        if epsilon <= 0:  # no loss is proved, though some mu has this delta at epsilon 0
             return 0.0
         return 1 / float(accounting.get_sigma_gaussian(epsilon, asked.delta))
 
@@ -142,7 +142,7 @@ def answers(folder: Path) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as saved:
             audit = asked(seed=number, x=saved["x"], y=saved["y"])
         for name, (_, bound) in named.items():
-            if number == 0:  # what is imported and compiled is no part of a bound
+            if number == 0:  # warm-up: imports and compilation are not timed
                 bound(audit)
             begun = time.process_time()
             rows[name]["values"].append(bound(audit))

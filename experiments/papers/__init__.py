@@ -1,1 +1,1 @@
-"""What the five papers print and claim, item by item, with where it is here and how close: the page docs/papers.md."""
+"""The page docs/papers.md: each item of the five papers, where it is reproduced, and how close."""

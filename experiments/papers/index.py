@@ -1,4 +1,4 @@
-"""An item of a paper, and the page that lists all of them: `papers.toml` has the items."""
+"""Items of papers, read from `papers.toml`, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ STATUSES = {
 
 @dataclass(frozen=True)
 class Item:
-    """A table, figure, equation or claim: what the paper says, where it is here, what comes out, how close."""
+    """A table, figure, equation or claim of a paper, where it is reproduced, with which result, and how close."""
 
     place: str
     says: str
     how: str  # a status, or a template for `statuses` that gives one
     where: tuple[str, ...] = ()  # experiments by name, and "module:object" of functions and tests
-    ours: str = ""  # a template for `values`, as is the next
+    ours: str = ""  # a template for `values`, like `printed`
     printed: str = ""
     why: str = ""
 
@@ -67,7 +67,7 @@ def _link(name: str) -> str:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and its items, in its order."""
+    """A paper and its items, in the order of the paper."""
 
     title: str
     items: tuple[Item, ...]

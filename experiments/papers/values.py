@@ -1,4 +1,4 @@
-"""What comes out here beside what a paper says, and how close, from saved numbers: `papers.toml` names them."""
+"""Values and statuses that templates of `papers.toml` name, computed from saved numbers."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _nist(n: Numbers) -> dict[str, Any]:
 
 
 def statuses(parts: dict[str, Any]) -> dict[str, str]:
-    """Return the status of every condition, from the numbers of all parts: what does not hold differs."""
+    """Return the status of every condition; it is "differs" if the condition does not hold."""
     conditions = {
         "same": {
             **_flaxman_holds(parts),
@@ -173,7 +173,7 @@ def _flaxman_holds(n: dict[str, Any]) -> dict[str, bool]:
 
 def _phsafe_holds(n: dict[str, Any]) -> dict[str, bool]:
     def ordered(key: str) -> bool:
-        """Tell whether no more is proved than the pair spends, and no more is spent than promised."""
+        """Return whether lower bound <= exact loss of the pair <= promise."""
         row = n["phsafe_audits"]["rows"][key]
         audit = opened(row["audit"])
         return bool(audit.measured.budget <= float(row["spent"]) <= audit.claim.budget)
@@ -200,7 +200,7 @@ def _ons_holds(n: dict[str, Any]) -> dict[str, bool]:
 
 
 def _direction_holds(kinds: dict[str, Any]) -> dict[str, bool]:
-    """Each of the 14 tables has the direction, over the pilot's epsilons."""
+    """Return which statements on directions hold in each of the 14 tables, over the pilot's epsilons."""
     own = kinds["top-down, pilot"]
     epsilons = sorted((key for key in own if 0.1 <= float(key) <= 10), key=float)
     at_1, equal, independent = own["1"], kinds["top-down, equal"]["1"], kinds["epsilon a table"]["1"]

@@ -1,1 +1,1 @@
-"""PHSafe: its budgets, what neighbors spend of them, audits, and intervals."""
+"""PHSafe: budgets, exact losses of neighbors, audits, and published intervals."""

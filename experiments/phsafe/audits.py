@@ -1,4 +1,4 @@
-"""Noisy household tables against their promise, pair by pair and model by model, and three known bugs."""
+"""Audits of noisy household tables, for several pairs and models of neighbors, and of three known bugs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
 SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
 PH1 = ("PH1_num", "state_A-G")
-LARGE = 0.5  # rho of PH1_num and PH8_denom audited by themselves: at that of production a million runs show little
-LIMIT = 2.35  # of the axis, in promises
-SIZE, JOINT, NARROW = 1_000_000, 400_000, 4_000_000  # runs: of a level or two, of all 46, of a narrow excess
+LARGE = 0.5  # rho of PH1_num and PH8_denom alone; a million runs prove little of the production rho
+LIMIT = 2.35  # end of the axis, in units of the promise
+SIZE, JOINT, NARROW = 1_000_000, 400_000, 4_000_000  # runs: of one or two levels; of all 46; of a small violation
 
 
 @dataclass(frozen=True)
 class Case:
-    """One audit: what runs, on whom, and what its exact law says about the promise."""
+    """An audit: its mechanism and pair, and whether the exact law violates the promise."""
 
     words: str
     mechanism: type[PHSafe]
-    pair: Callable[[], HouseholdPair]  # only a run builds it
+    pair: Callable[[], HouseholdPair]  # a function, since building a pair is slow
     only: Sequence[tuple[str, str]] | None
     violated: bool = False
     size: int = SIZE
@@ -97,21 +97,21 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _variance(config: Config, runs: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the variance of the noise over what the budget asks for, with an interval, sound and with the bug."""
+    """Return the ratio of the noise variance to that of the budget, with an interval, without and with the bug."""
     exact = tabulation(*worst_pair(*PH1, "DER").x, config=config, validation="none")
     variances = {}
     for name, kind in (("sound", PHSafe), ("2 tau", TwoTauStability)):
         noise = kind(config, [PH1])(exact, runs, rng) - kind(config, [PH1]).exact(exact)
         expected = config.stability(PH1[0]) ** 2 / (2 * config.budget(*PH1))
         squares, error = float(np.sum(noise.astype(np.float64) ** 2)) / expected, (1 - CONFIDENCE) / 2
-        # The discrete Gaussian's fourth moment is that of the normal law at sigma 22, to all digits that matter here.
+        # chi2 is valid: at sigma 22 the fourth moment of the discrete Gaussian is practically that of the normal law.
         lower, upper = (squares / stats.chi2.ppf(q, noise.size) for q in (1 - error, error))
         variances[name] = {"ratio": squares / noise.size, "lower": lower, "upper": upper}
     return variances
 
 
 def _repeated_places() -> str:
-    """Return what validation says of places that list every unit twice."""
+    """Return the error message of validation for a geo file that lists every unit twice."""
     persons, units, geo = worst_pair(*PH8, "VAL").x
     try:
         tabulation(persons, units, Frame.concatenate([geo, geo]))

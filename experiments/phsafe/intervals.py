@@ -1,4 +1,4 @@
-"""How often the 90% intervals of PHSafe's published tables hold the truth, beside those of the noisy counts."""
+"""Coverage of the 90% intervals in PHSafe's published tables, compared with intervals of the noisy counts."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from experiments.experiment import Check, Checks, Numbers, between, near
 
 RELEASES, MARGIN = 100, 41  # people
 LEVELS = {"state_*": "states", "state_A-G": "states by race"}
-SIZES = {0: "0", 1: "1 to 2", 3: "3 to 9", 10: "10 to 99", 100: "100 or more"}  # people in a cell, by the least
+SIZES = {0: "0", 1: "1 to 2", 3: "3 to 9", 10: "10 to 99", 100: "100 or more"}  # people in a cell, by the smallest
 AVERAGES = {"PH1": ("PH1_num", "PH1_denom"), "PH5": ("PH4", "PH5_denom"), "PH8": ("PH7", "PH8_denom")}
-TRUTHS = [0, *sorted({round(10 ** (step / 10)) for step in range(34)})]  # of the curves: up to 2,000 people
-PRODUCTION = (("PH3", "state_A-G"), ("PH2", "state_*"), ("PH2", "usa_*"))  # whose noise has a curve
-ERRORS = 4.5  # standard errors: false alarm 1e-5 of a comparison
+TRUTHS = [0, *sorted({round(10 ** (step / 10)) for step in range(34)})]  # true counts of the curves, up to 2,000 people
+PRODUCTION = (("PH3", "state_A-G"), ("PH2", "state_*"), ("PH2", "usa_*"))  # queries whose noise has a curve
+ERRORS = 4.5  # standard errors: error probability 1e-5 for each comparison
 Values = NDArray[np.float64]
 COLUMNS = ("published", "noisy", "bias", "noisy bias", "predicted")
 IN_TABLE = ("cells", "totals of PH2", "totals of PH6", "totals of PH3, states by", "averages of PH5")
-KNOWN = {"cells": 5, "totals": 4, "averages": 1}  # of the columns, by the first word of a name
+KNOWN = {"cells": 5, "totals": 4, "averages": 1}  # number of columns, by the first word of a name
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Publish the tables of the bundled households 100 times (quick: those of all people in states, 20 times)."""
+    """Publish the tables of the bundled households 100 times (quick: only states without race, 20 times)."""
     config = choose("us", margins={name: dict.fromkeys(query.levels, MARGIN) for name, query in QUERIES.items()})
     homes, levels = load_households(), list(LEVELS)[: 1 if quick else 2]
     exact, releases = tabulation(homes.persons, homes.units, homes.geo, config=config), 20 if quick else RELEASES
@@ -65,7 +65,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _releases(
     phsafe: PHSafe, level: str, stream: np.random.SeedSequence, exact: Tabulation, releases: int
 ) -> dict[str, Values]:
-    """Return sums over each kind of numbers in a release, shape (releases, 6): see `_sums`."""
+    """Return sums for each kind of numbers, shape (releases, 6): see `_sums`."""
     rng, sums = np.random.default_rng(stream), defaultdict[str, Values](lambda: np.zeros((releases, 1 + len(COLUMNS))))
     for release in range(releases):
         for name, added in _release(phsafe, level, exact, phsafe.measured(exact, rng)):
@@ -95,9 +95,9 @@ def _release(phsafe: PHSafe, level: str, exact: Tabulation, noisy: Tabulation) -
 
 
 def _sums(published: Values, true: NDArray[Any], noisy: Any = 0, sigma: float = 1, predicted: Any = 0) -> Values:
-    """Return how many numbers there are, then sums over them, in the order of `COLUMNS`."""
-    # They are intervals that hold the truth, and noisy ones that do; biases, in standard deviations of the noise; and
-    # the probability that the published interval holds the truth.
+    """Return the number of values, then sums over them in the order of `COLUMNS`."""
+    # Sums: published and noisy intervals that cover the truth; biases of both, in standard deviations of the noise; the
+    # probability that the published interval covers the truth.
     estimate, low, high = published
     inside = (low <= true) & (true <= high), np.abs(noisy - true) <= math.ceil(Z_MARGIN * sigma)
     values = (1, *inside, (estimate - true) / sigma, (noisy - true) / sigma, predicted)

@@ -1,4 +1,4 @@
-"""How much of the budget of the 2020 S-DHC one person can really make it spend: query by query, exactly."""
+"""The exact loss that one person can cause in each query of the 2020 S-DHC, compared with its budget."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from experiments.experiment import Check, Checks, Numbers, between, load_data, n
 DELTA = 1e-10
 MODELS: tuple[Model, ...] = get_args(Model)
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
-TIMES = {"add_remove": 1, "replace_one": 2}  # what a run promises, in its budget
+TIMES = {"add_remove": 1, "replace_one": 2}  # promise of a run, in units of its budget
 
 KNOWN = load_data("phsafe/known.toml")
 EXPECTED: dict[str, dict[str, list[int]]] = KNOWN["squared"]  # by model and relation, then by table
@@ -31,7 +31,7 @@ JOINT: dict[str, float] = KNOWN["joint"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Count every pair; nothing is drawn at random, and the quick form is the whole."""
+    """Compute the changes of every pair; nothing is random, and quick makes no difference."""
     config = read_config("us")
     counted: dict[HouseholdPair, Frame] = {}
 
@@ -61,7 +61,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def rho_spent(change: Frame, config: Config) -> float:
-    """Add up what a pair spends of rho over a run: its exact loss for Gaussian noise."""
+    """Return the rho that a pair spends in a run, the sum over queries: for Gaussian noise its exact loss."""
     shares = zip(config.budgets(), change["SHARE"].tolist(), strict=True)
     return sum((budget * share for (_, _, budget), share in shares), 0.0)
 
@@ -110,12 +110,12 @@ def _shares(rows: list[dict[str, Any]], case: str) -> list[float]:
 
 
 def _saving(tau: int) -> float:
-    """Return how many times less rho the same noise costs, if it is held against sqrt(2) tau."""
+    """Return the factor by which rho of the same noise falls if the L2 sensitivity is sqrt(2) tau."""
     return (2 * tau + 2) ** 2 / (2 * tau**2)
 
 
 def _tight(rows: list[dict[str, Any]]) -> float:
-    """Return the rho that the same noise promises in the paper's model, by sqrt(2) tau and, for households, sqrt(2)."""
+    """Return rho of the same noise in the paper's model: L2 sensitivity sqrt(2) tau, or sqrt(2) for households."""
     return math.fsum(row["budget"] / (_saving(row["tau"]) if row["tau"] else 2) for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Table 10 of the PHSafe paper recomputed: which constant its budgets come from, and what its margins cover."""
+"""Recompute Table 10 of the PHSafe paper: the constant behind its budgets, and the coverage of its margins."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from experiments.experiment import Check, Checks, Numbers, down, published
 DELTA = 1e-10
 CONSTANTS = {"printed": 1.64, "production": Z_PRODUCTION, "exact": NormalDist().inv_cdf(0.95)}
 MATCHES = {"printed": 9, "production": 46, "exact": 32}
-ROUNDED = 5e-7  # half of the sixth decimal, the last that is printed
-EPSILONS = (  # unbounded and bounded, of the totals above, by formulas of the references in `Ledger`
+ROUNDED = 5e-7  # half a unit of the last printed decimal
+EPSILONS = (  # unbounded and bounded, of the total rho, by formulas whose sources are in `Ledger`
     ("us", "simple", "12.018", "17.733"),
     ("us", "tight", "11.412", "16.980"),
     ("us", "Gaussian", "10.944", "16.308"),
@@ -34,24 +34,24 @@ EPSILONS = (  # unbounded and bounded, of the totals above, by formulas of the r
 
 
 def printed_table() -> list[dict[str, Any]]:
-    """Return the rows of the paper's table 10; budgets are text, as they are printed."""
+    """Return the rows of the paper's table 10, with budgets as printed text."""
     names = ("table", "level", "target", "unbounded", "bounded")
     return [dict(zip(names, row, strict=True)) for row in published("PHSafe table 10")]
 
 
 def margin_of_error(rho: float, stability: int, z: float) -> int:
-    """Return the paper's margin of error, the whole part of ``z * sigma`` (after corollary 2)."""
+    """Return the paper's margin of error, the integer part of ``z * sigma`` (after corollary 2)."""
     return math.floor(z * stability / math.sqrt(2 * rho) * (1 + 1e-12))
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Recompute every row; the quick form is the full one, and nothing is drawn at random."""
+    """Recompute every row; nothing is random, and quick makes no difference."""
     us = read_config("us")
     rows = []
     for row in printed_table():
         stability = us.stability(row["table"])
         law = noise_law(us, row["table"], row["level"])
-        assert isinstance(law, DiscreteGaussian)  # the preset's privacy is zero-concentrated
+        assert isinstance(law, DiscreteGaussian)  # the preset promises zCDP
         rho, target = float(row["unbounded"]), row["target"]
         margins = {name: margin_of_error(rho, stability, z) for name, z in CONSTANTS.items()}
         rows.append(
@@ -113,7 +113,7 @@ def _count(what: str, outcomes: list[bool], expected: int) -> Check:
 
 
 def _digits(what: str, value: float, expected: str) -> Check:
-    """Expect a value that is written with these digits."""
+    """Expect a value that rounds to these digits."""
     written = f"{value:.{len(expected.partition('.')[2])}f}"
     return Check(f"{what}: {written}, expected {expected}", written == expected)
 

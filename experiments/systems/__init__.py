@@ -1,1 +1,1 @@
-"""Every system in one table: what it promises and loses, by every way of asking."""
+"""All systems in one table: promise, exact loss, lower bound and estimates."""

@@ -1,4 +1,4 @@
-"""Every system: its promise, its exact loss, a lower bound from runs, and estimates; and variants that break it."""
+"""Promise, exact loss, lower bound and estimates of every system, and of variants that violate the promise."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ LEVEL = 0.95  # of estimates' intervals
 WAYS = {"direct": "direct", "lag_tail": "lag tail", "kde": "KDE", "histogram": "histogram", "slope": "slope"}
 NO_RHO = "noise is not Gaussian: its log-ratio is no line"
 NO_LIMIT = "the log-ratio of Gaussian noise has no limit: rho is its slope"
-PILOT_EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)  # of its Table 2
+PILOT_EPSILONS = (0.1, 1.0, 2.0, 5.0, 10.0)  # of Table 2 of the pilot
 KNOWN_RHO, RESIDUALS, SIMULATIONS, MEDIANS = (0.05, 0.5, 2.0), 1_000, 200, 20
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit thirteen systems and four variants, and estimate losses and known rhos (quick: two, 20 times)."""
+    """Audit thirteen systems and four variants, and estimate losses and known rhos (quick: two systems; 20 times)."""
     known = list(SYSTEMS)
     subjects = [known[0], known[6]] if quick else known
     simulations = MEDIANS if quick else SIMULATIONS
@@ -96,7 +96,7 @@ def _row(name: str, stream: np.random.SeedSequence, quick: bool) -> dict[str, An
 def _estimated(subject: Subject, method: str, stream: np.random.SeedSequence) -> dict[str, Any]:
     mechanism, pair = subject.errors or subject.mechanism, subject.where or subject.pair
     options: dict[str, Any] = {"confidence": LEVEL, "rng": stream}
-    if method == "direct":  # which needs many runs, and of the areas that differ alone
+    if method == "direct":  # needs many runs, so only areas that differ
         mechanism, pair = subject.mechanism, subject.pair
         options["runs"] = min(MOST_DIRECT, max(LEAST_DIRECT, subject.size // 10))
     try:
@@ -163,7 +163,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     ]
     detected, fine = ([row["audit"] for row in numbers["rows"] if (row["system"] in VARIANTS) == bad] for bad in (1, 0))
     after = [rounded_delta(epsilon) for epsilon in PILOT_EPSILONS]
-    deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}  # after rounding, which the pilot applies
+    deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}  # after the rounding of the pilot
     rows: list[tuple[str, ...]] = []
     reasons: list[str] = []
     for row in numbers["rows"]:
@@ -173,7 +173,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         cells.append(f"{bound} ({audit['class']}, {audit['size']:,})")
         cells.append(f"{audit['verdict']}{witness}")
         shown = {way: row["ways"].get(way) for way in WAYS if way != "slope"}
-        if "value" in row["ways"].get("slope", ()):  # only Gaussian noise has one, and no lag tail
+        if "value" in row["ways"].get("slope", ()):  # Gaussian noise has a slope and no lag tail
             shown["lag_tail"] = row["ways"]["slope"]
         for estimate in shown.values():
             if estimate is None:
@@ -210,7 +210,7 @@ def short_table(numbers: Numbers) -> MarkdownTable:
     return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
-LIMIT = 2.0  # of the axis, in promises
+LIMIT = 2.0  # end of the axis, in units of the promise
 POINT = ESTIMATE | {"markersize": 4, "linestyle": "none"}
 ONE_RELEASE: dict[str, Any] = POINT | {"marker": "^"}
 DIRECT: dict[str, Any] = POINT | {"marker": "s", "markerfacecolor": "white"}

@@ -1,4 +1,4 @@
-"""The systems of the five papers, and TopDown: at which sizes they are audited, on whom, and what they lose exactly."""
+"""The systems of the five papers, and TopDown, with pairs and runs of their audits, and exact losses."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ TREE_500 = [(f"county {k // 100}", f"tract {k // 10}", f"block {k}") for k in ra
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A system, built: what is audited, on whom, and whose errors are estimated."""
+    """A system with its audited mechanism and pair, and the mechanism whose errors are used for estimates."""
 
     mechanism: Any
     pair: NeighborPair
     size: int = SIZE
-    promise: Any = None  # None: the mechanism's own
-    measured: Any = None  # whose exact law bounds what is released; None: the mechanism audited
-    errors: Any = None  # None: the mechanism audited
-    where: NeighborPair | None = None  # of the errors; None: the same pair
-    data: Any = None  # on which the errors are made; None: the first database of that pair
-    silent: dict[str, str] = field(default_factory=dict)  # estimates that cannot be made, and why
+    promise: Any = None  # None: the claim of the mechanism
+    measured: Any = None  # its exact law bounds the loss; None: the audited mechanism
+    errors: Any = None  # None: the audited mechanism
+    where: NeighborPair | None = None  # pair of the errors; None: the same pair
+    data: Any = None  # database of the errors; None: the first one of that pair
+    silent: dict[str, str] = field(default_factory=dict)  # reasons why estimates are impossible, by method
 
     @property
     def claim(self) -> Any:
         return self.promise or self.mechanism.claim
 
     def exact(self) -> float:
-        """Return the largest loss by the exact law, in the parameter of the promise: of both orders the larger."""
+        """Return the exact loss, the larger of both orders, in the parameter of the promise."""
         law_of: Any = self.measured or self.mechanism
         if isinstance(self.claim, ApproxDP):  # Gaussian noise on counts
             return GaussianDP(1 / law_of.noises[0].scale).epsilon_at(self.claim.delta)
         if hasattr(law_of, "spent"):
             return float(law_of.spent(self.pair))
         if hasattr(law_of, "support_masses"):
-            assert max(law_of.support_masses(self.pair)) > 0  # there is no other law of it
+            assert max(law_of.support_masses(self.pair)) > 0  # its only exact law is that of witnesses
             return math.inf
         if self.claim.parameter == "rho":
             return lost(law_of, self.pair, "rho")
@@ -76,10 +76,10 @@ def morocco(make: Callable[[Hierarchy], Any]) -> Subject:
 
 
 def blocks() -> tuple[Hierarchy, NeighborPair]:
-    """Return 500 blocks in tracts and counties, and a person who moves from the first to the last."""
+    """Return a tree of 500 blocks in tracts and counties, and a pair: a person moves from the first to the last."""
     tree = Hierarchy.from_codes(*zip(*TREE_500, strict=True))
     people = np.random.default_rng(2020).poisson(20, (tree.n_leaves, 4))
-    people[0, 0] += 1  # whoever moves must be there
+    people[0, 0] += 1  # the person who moves
     return tree, NeighborPair.move_people(people, (0, 0), (tree.n_leaves - 1, 3))
 
 
@@ -119,8 +119,8 @@ def ons_people() -> Subject:
 
 
 def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
-    """Return the deaths, one area alone in its region, and one death more there and among all."""
-    # Noise on other areas says nothing of that one, so that an audit can do without them.
+    """Return deaths, a tree of a single area, and pairs with one more death: in this area alone, and in all areas."""
+    # Noise on other areas carries no information on this one, so the audit omits them.
     deaths = synthetic_deaths(0)
     leaf = [deaths.tree.labels[node] for node in deaths.tree.leaves].index("E38000001")
     cell = int(np.argmax(deaths.histogram[leaf]))
@@ -130,7 +130,7 @@ def died() -> tuple[Deaths, Hierarchy, NeighborPair, NeighborPair]:
 
 
 def nist(*, rows: bool = False) -> Subject:
-    """Return NistDp3's noisy histograms before the cut, or what its synthetic rows count."""
+    """Return NistDp3's noisy histograms before the cut, or histograms of its synthetic rows."""
     mechanism, pair = nist_synthesis.mechanism(), nist_synthesis.neighbors()
     measured = mechanism.stage("measurements")
     if rows:
@@ -140,7 +140,7 @@ def nist(*, rows: bool = False) -> Subject:
     return Subject(measured, pair)
 
 
-SYSTEMS: dict[str, Callable[[], Subject]] = {  # `systems.toml` says on whom each runs, and what to know
+SYSTEMS: dict[str, Callable[[], Subject]] = {  # `systems.toml` has the data and the lesson of each
     "GDPC": lambda: morocco(lambda tree: GDPC(EPSILON)),
     "RDPC": lambda: morocco(lambda tree: RDPC(EPSILON, tree)),
     "ADPC": lambda: morocco(lambda tree: ADPC(EPSILON)),
@@ -158,7 +158,7 @@ SYSTEMS: dict[str, Callable[[], Subject]] = {  # `systems.toml` says on whom eac
 
 
 def zeros_kept() -> Subject:
-    """Return the pilot's people without noise on zeros: whoever appears in a cell is there."""
+    """Return the pilot without noise on zeros, where a person who appears in a cell exists."""
     pilot = OnsTopDown(ons_zeros.FEW.tree, ons_zeros.FEW.schema, EPSILON, perturb_zeros=False)
     return Subject(pilot, few_deaths(ons_zeros.ALONE), promise=PureDP(EPSILON), measured=pilot.stage("measurements"))
 
@@ -173,7 +173,7 @@ def classical_gaussian() -> Subject:
 
 
 def rounded_delta(epsilon: float) -> float:
-    """Return the true delta of the same noise at an epsilon if it is rounded, as the pilot has it."""
+    """Return the true delta of the classical Gaussian noise at an epsilon after the pilot's rounding."""
     tables: dict[str, Any] = {"tables": [Table(0, "total")], "law": "gaussian", "delta": PILOT_DELTA}
     bug = ClassicalGaussian(ons_zeros.FEW.tree, ons_zeros.FEW.schema, epsilon, **tables)
     return exact_law(bug.noises[0], [1]).delta_at(epsilon)
@@ -188,7 +188,7 @@ def domain_from_data() -> Subject:
     return Subject(mechanism, nist_synthesis.from_another_state(), size=500)
 
 
-VARIANTS = {  # which break the promise, with the places of their random streams
+VARIANTS = {  # that violate the promise, with the numbers of their random streams
     "ONS, top-down, zeros kept": (zeros_kept, 7),
     "ONS, Gaussian, inferred scale": (classical_gaussian, 8),
     "bottom-up, inverse CDF": (inverse_cdf, 10),

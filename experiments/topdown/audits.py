@@ -1,4 +1,4 @@
-"""The loss of TopDown, stage by stage: noisy measurements one by one and together, and the tables made of them."""
+"""The loss of TopDown by stage: single noisy measurements, all of them, and the tables computed from them."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ WORDS = ("measurements", "estimates", "rounded tables")
 
 SEEDS = 20
 SHARE_SIZE = {"geometric": 40_000, "Gaussian": 100_000}  # runs of an audit of one query
-JOINT_SIZE = 50_000  # of several together, whatever the stage
-CUSTOMARY = 0.95  # confidence of bounds on what is lost
+JOINT_SIZE = 50_000  # runs of an audit of several queries, at any stage
+CUSTOMARY = 0.95  # confidence of bounds on losses
 
 
 @dataclass(frozen=True)
 class Task:
-    """One audit: which noise and neighbors, what is released, with how many runs."""
+    """An audit: law of noise, neighbor relation, released stage and areas, and number of runs."""
 
     law: str
     relation: Relation
@@ -55,7 +55,7 @@ def release(promise: PureDP | ZCDP, relation: Relation) -> TopDown:
 
 
 def neighbors(relation: Relation) -> NeighborPair:
-    """Return two histograms: a person added, or replaced by one elsewhere and of another kind."""
+    """Return a pair: a person is added, or replaced by one in another area and of another kind."""
     counts = 25 + np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, SCHEMA.cells) * 5 % 17
     if relation == "add_remove":
         return NeighborPair.add_people(counts, (0, 0))
@@ -64,8 +64,8 @@ def neighbors(relation: Relation) -> NeighborPair:
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit queries 20 times with 40,000 or 100,000 runs, and stages once with 50,000."""
-    # The quick form audits a person replaced only, queries and all areas together, measurements and rounded tables,
-    # with a tenth of the runs or fewer.
+    # If quick: only a replaced person; single queries and all areas together; measurements and rounded tables; at most
+    # a tenth of the runs.
     relations, part, times = (RELATIONS[:1], 10, 1) if quick else (RELATIONS, 1, SEEDS)
     kinds = [(law, relation) for law in PROMISES for relation in relations]
     shares = [_share(law, relation, key) for law, relation in kinds for key in KEYS]
@@ -80,7 +80,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         for law, relation in kinds
         for where in (["all"] if quick else WHERE)
         for stage in (STAGES[::2] if quick else STAGES)
-        if (stage, where) != ("measurements", "paths")  # areas off the paths tell nothing there
+        if (stage, where) != ("measurements", "paths")  # other areas carry no information there
     ]
     streams = np.random.SeedSequence(seed).spawn(len(tasks))
     work = [delayed(_audit)(task, stream) for task, stream in zip(tasks, streams, strict=True)]
@@ -103,9 +103,9 @@ def _share(law: str, relation: Relation, key: tuple[int, str]) -> dict[str, Any]
 
 
 def _exact(law: str, relation: Relation, shares: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the measurements lose by the exact laws, by level and all together, in units of the promise."""
-    # The largest loss of independent queries is the sum of theirs, and so is their Renyi divergence. The law of all
-    # together has the same, or more where its table is an upper bound on a grid.
+    """Return exact losses of the measurements, by level and in total, in units of the promise."""
+    # Largest losses and Renyi divergences of independent queries add up. The composed law has the same loss, or a
+    # larger one if it is an upper bound on a grid.
     topdown = release(PROMISES[law], relation)
     composed = lost(topdown.stage("measurements"), neighbors(relation), topdown.claim.parameter)
     own = {share["where"]: share["exact"] for share in shares if (share["law"], share["relation"]) == (law, relation)}
@@ -157,7 +157,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows = []
     for joint, stages in zip(numbers["joint"], by_joint, strict=True):
         who = {"replace_one": "one replaced", "add_remove": "one added"}[joint["relation"]]
-        cells = (down(stages[stage]) if stage in stages else "" for stage in STAGES)  # the quick form has two
+        cells = (down(stages[stage]) if stage in stages else "" for stage in STAGES)  # only two if quick
         rows.append((f"{joint['law']}, {who}", f"{joint['all']:.2f}", *cells))
     worst = min(np.median(share["lower_bound"]) / share["own"] for share in numbers["shares"] if share["exact"])
     return locals()
@@ -210,7 +210,7 @@ def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
             values = np.array(share["lower_bound"]) / share["own"]
             extent(ax, values, at + off, look["color"])
             ax.plot(np.median(values), at + off, **look)
-        elif share["law"] == "geometric":  # the same of both
+        elif share["law"] == "geometric":  # the same for both laws
             beside(ax, at, "no neighbor changes it", x=0.01, size=8)
     name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS], size=8)
     ax.set(xlim=(0.4, 1.06), xlabel="lower bound (95%) / query's share")

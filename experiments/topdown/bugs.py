@@ -1,4 +1,4 @@
-"""Four bugs in TopDown: two that show in its measurements, two only in its tables; and it without a bug."""
+"""Four bugs in TopDown, two visible in measurements and two only in tables; and TopDown without a bug."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COUNTS, WITNESS, HIDDEN, NEVER = "counts", "witness and counts", "hidden by post
 
 @dataclass(frozen=True)
 class Case:
-    """What is audited, where in the algorithm, on whom, with how many runs, and how it should be found."""
+    """An audit of TopDown or of a bug: stage, pair, number of runs, and the expected evidence."""
 
     words: str
     kind: type[TopDown]
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def mechanism(self) -> TopDown:
-        """The algorithm: three levels with equal shares, all cells measured in each."""
+        """The algorithm, with three levels of equal shares; each level measures all cells."""
         shares = [f"1/{DEPTH + 1}"] * (DEPTH + 1)
         budget = Budget(self.promise, shares, [{"detailed": 1}] * len(shares))
         return self.kind(SCHEMA, TREE, budget, solver="batched")
@@ -65,7 +65,7 @@ def cases() -> list[Case]:
 
 
 def neighbors(name: str) -> NeighborPair:
-    """Return a person who is another's replacement: elsewhere and of another kind, or the only one of a kind."""
+    """Return a pair: a person is replaced by one in another area and cell, or the only one of a kind moves."""
     counts = 10 + np.arange(TREE.n_leaves * SCHEMA.cells).reshape(TREE.n_leaves, SCHEMA.cells) % 7
     if name != "rare":
         words = "a person replaced by one elsewhere, in another cell"
@@ -77,10 +77,10 @@ def neighbors(name: str) -> NeighborPair:
 
 
 def total_of_first(pair: NeighborPair, leaves: int = FANOUT) -> Event:
-    """Return the event that the total of the first districts, by default those of a state, is that of `y`, not `x`."""
+    """Return the event that the total of the first districts (default: of a state) is that of `y` and not of `x`."""
     cells = [(leaf, cell) for leaf in range(leaves) for cell in range(SCHEMA.cells)]
     before, after = (float(data[:leaves].sum()) for data in (pair.x, pair.y))
-    sign = after - before  # y has one person less, or one more
+    sign = after - before  # +1 or -1
     return Event(
         weighted_sum(cells, [0.0] * len(cells), [sign] * len(cells)),
         ThresholdRule(low=sign * before, high=sign * after),

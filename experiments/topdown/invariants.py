@@ -1,7 +1,7 @@
-"""What exact totals cost: people whose neighbors keep them, and people whose neighbors do not.
+"""The loss caused by exact totals, for neighbors that keep the totals, and for neighbors that change them.
 
-A promise beside invariants is one of neighbors that keep them, who may be more than one person apart: Bailie, Gong and
-Meng, arXiv 2501.08449; Cho and Awan, arXiv 2410.17468.
+A promise with invariants only holds for neighbors that keep them, which may differ in more than one person: Bailie,
+Gong and Meng, arXiv 2501.08449; Cho and Awan, arXiv 2410.17468.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EPSILON, SHARES = 1.0, ("1/10", "9/20", "9/20")
 TOTALS = {0: "no exact totals", 1: "exact totals of states", 2: "exact totals of districts"}  # by level of the areas
 LEAVES = {1: 3, 2: 1}  # districts in the first area of a level
 HOME, NEXT, FAR, KIND = 0, 1, TREE.n_leaves - 1, SCHEMA.cells - 1
-CASES = {  # of one person in the second database; half the share of every count that changes; finest totals that stay
+CASES = {  # of a person in y; loss, half the share of each changed count; finest unchanged totals
     "kind": ("is of another kind", 1.0, 2),
     "district": ("lives in another district", 0.45, 1),
     "state": ("lives in another state", 0.9, 0),
@@ -38,12 +38,12 @@ CASES = {  # of one person in the second database; half the share of every count
     "added": ("is not in the data", 0.5, 0),
 }
 SIZE, FEW, AUDITS = 100_000, 200, 10
-LIMIT = 2.8  # of the axis, in promises
+LIMIT = 2.8  # end of the axis, in units of the promise
 
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """The tables of TopDown on any two databases, those that its promise does not cover among them."""
+    """The tables of TopDown on any two databases, including pairs that its promise does not cover."""
 
     topdown: TopDown
 
@@ -51,7 +51,7 @@ class Published:
         return self.topdown(data, size, rng)
 
     def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
-        """Return how often tables have totals that those of the other database never have: always, or never."""
+        """Return the probability of totals impossible on the other database: 1 if exact totals differ, else 0."""
         x, y = (self.topdown.tables(data).sum(axis=-1) for data in (pair.x, pair.y))
         apart = any((x != y)[self.topdown.tree.level(one.level)].any() for one in self.topdown.invariants)
         return float(apart), float(apart)
@@ -64,7 +64,7 @@ def release(level: int) -> Published:
 
 
 def two_databases(case: str) -> NeighborPair:
-    """Return the database of a person in the first district, and another that may be the true one."""
+    """Return a pair: databases with a person in the first district, and with the person as in the case."""
     x = neighbors("moved").x
     if case == "added":
         return NeighborPair.add_people(x, (HOME, 0))
@@ -87,7 +87,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 
 def _about(case: str, level: int) -> dict[str, Any]:
-    """Return what is known before any run: the exact loss of the measurements, or that totals tell all."""
+    """Return the exact loss: of the measurements, or infinite if exact totals differ."""
     tables, pair = release(level), two_databases(case)
     covered = not max(tables.support_masses(pair))
     loss = largest_loss(tables.topdown.stage("measurements"), pair) if covered else np.inf
@@ -101,7 +101,7 @@ def _audit(case: str, level: int, size: int, stream: np.random.SeedSequence) -> 
     if max(tables.support_masses(pair)):
         mechanism, options["size"], options["event"] = tables, FEW, total_of_first(pair, LEAVES[level])
     saved = kept(measure_loss(mechanism, pair, PureDP(EPSILON, pair.relation), **options))
-    return saved | {"lower_bound": pair.distance * float(saved["lower_bound"])}  # of the pair, not of one step
+    return saved | {"lower_bound": pair.distance * float(saved["lower_bound"])}  # bound for the pair, not for one step
 
 
 def check(numbers: Numbers) -> Checks:

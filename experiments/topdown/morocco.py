@@ -1,4 +1,4 @@
-"""TopDown on the communes of Morocco, urban or rural by sex, from the counts to the loss of what is published."""
+"""TopDown on the communes of Morocco by area (urban, rural) and sex: errors and loss of the published tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUNS, SIZE, AUDITED = 20, 30_000, 4.0
 
 
 def census() -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Return the tree of communes, and people by urban or rural and sex, shape (communes, 4)."""
+    """Return the tree of communes, and people by area (urban, rural) and sex, shape (communes, 4)."""
     tree, _ = load("morocco")
     finest, counts = load("morocco", cells=("area", "sex"))
     place = {tree.label(leaf): leaf for leaf in range(tree.n_leaves)}
@@ -79,7 +79,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 def _audited(
     tree: Hierarchy, histogram: NDArray[np.int64], size: int, stream: np.random.SeedSequence, jobs: int
 ) -> dict[str, Any]:
-    """Audit a man of one region who becomes a woman of another: measurements, and the tables of both paths."""
+    """Audit the replacement of a man in one region by a woman in another: exact loss, and tables of both paths."""
     mechanism = topdown(tree, AUDITED)
     source, target = 0, tree.n_leaves - 1
     man = int(np.flatnonzero(histogram[source] * SCHEMA.where(sex="male"))[0])
@@ -110,7 +110,7 @@ def check(numbers: Numbers) -> Checks:
     audit = opened(numbers["audit"]["tables"])
     yield Check(f"tables of both paths: {audit.verdict}", audit.verdict != "violated")
     if numbers["audit"]["exact"] is not None:
-        # All queries change twice but the nation's total, which is known.
+        # All queries change by 2, except the nation's total, which does not change.
         promised = AUDITED * (1 - 1 / 4 * 1 / 4)
         yield near("measurements, exact loss", numbers["audit"]["exact"], promised, 1e-6)
 

@@ -1,4 +1,4 @@
-"""How much of a promise published tables show, and how much of it post-processing hides from an audit."""
+"""The share of a promise that audits of published tables prove; post-processing hides the rest."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ TREES = {
     125: Hierarchy.regular(5, 3),
     500: Hierarchy.from_codes(*zip(*TREE_500, strict=True)),
 }
-PEOPLE = 20  # in each of four cells of an area, on average
+PEOPLE = 20  # average in each of the four cells of an area
 EPSILONS, GROUPS = (0.5, 1.0, 2.0, 4.0), (1, 2, 4, 8)
-SIZES, SEEDS = (25_000, 100_000, 400_000), 5  # runs, and audits of so many
-BUDGETS, GROUPED = 200_000, 100_000  # runs by budget, and by group
-PARTS = {False: 1, True: 10}  # of which a quick form makes one
-OFTEN = 100  # audits at the confidence of published verdicts: none should report a violation
+SIZES, SEEDS = (25_000, 100_000, 400_000), 5  # runs; audits for each number of runs
+BUDGETS, GROUPED = 200_000, 100_000  # runs for each budget; for each group size
+PARTS = {False: 1, True: 10}  # divisor of runs and audits, by whether quick
+OFTEN = 100  # audits at CONFIDENCE, none of which should report a violation
 GROWING = (9, 125)
-CUSTOMARY = 0.95  # confidence of every bound that is shown
-GONE = 9  # random streams between those of the first audits and the last
+CUSTOMARY = 0.95  # confidence of the bounds shown
+GONE = 9  # unused random streams between those of `asked` and `often`
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is audited: the tables of so many leaves."""
+    """An audit of the tables of a tree with this number of leaves."""
 
     leaves: int
     epsilon: float
@@ -61,14 +61,14 @@ def tasks(quick: bool) -> list[Task]:
     work += [
         Task(leaves, 1.0, people, GROUPED // part)
         for leaves in growing
-        for people in GROUPS[1:]  # of one person there are as many above
+        for people in GROUPS[1:]  # groups of one person are in the lines above
         for _ in range(1 if quick else SEEDS)
     ]
     return work
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Audit tables of every size with growing runs, budgets and groups, and one 100 times."""
+    """Audit tables of every size with growing runs, budgets and groups, and one case 100 times."""
     asked = tasks(quick)
     often = [Task(9, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
     streams = np.random.SeedSequence(seed).spawn(len(asked) + (0 if quick else GONE) + len(often))
