@@ -57,10 +57,10 @@ def supervised(work: Callable[[], None], name: str) -> None:
     if (guard := os.fork()) == 0:
         os.setsid()
         os.close(writing)
-        os.read(reading, 1)  # returns once the parent and the child have closed `writing`
+        os.read(reading, 1)  # end of file: the parent is gone, and the child has stored its id
         if _report.child:
             _send(os.kill, _report.child, signal.SIGKILL)
-            _end_group(_report.child, patient=True)  # joblib removes shared files there
+            _end_group(_report.child, patient=True)  # the group may have a process that removes shared files
         os._exit(0)
     if (child := os.fork()) == 0:
         os.setsid()  # the parent forwards Ctrl-C, which would otherwise arrive twice

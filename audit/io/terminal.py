@@ -66,7 +66,7 @@ def has_room() -> bool:
 
 
 class _Guarded:
-    """A stream that drops control characters from what is written."""
+    """A stream that replaces control characters of the text written to it by spaces."""
 
     def __init__(self, unguarded: TextIO) -> None:
         self.unguarded = unguarded

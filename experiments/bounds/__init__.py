@@ -1,1 +1,1 @@
-"""The bounds themselves: how often they are wrong, how close they come, how many runs they take."""
+"""The bounds: their error rates, their tightness, and the runs that they need."""

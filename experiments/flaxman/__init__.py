@@ -1,1 +1,1 @@
-"""Flaxman (2019): GDPC, RDPC and ADPC, and two estimates of what they lose."""
+"""Flaxman (2019): GDPC, RDPC and ADPC, and two estimates of their losses."""

@@ -99,7 +99,7 @@ def regrouping() -> NeighborPair:
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Synthesize 5 times at each of three budgets, and audit (quick: once at one budget, and fewer groups)."""
+    """Synthesize 5 times at each of three budgets, and audit (quick: once at one budget, and four groups)."""
     income_seed, audit_seed = np.random.SeedSequence(seed).spawn(2)
     nist, part, times = mechanism(), 4 if quick else 1, 1 if quick else AUDITS
     names = nist.groups.names[:: 5 if quick else 1]

@@ -189,7 +189,7 @@ class DatabaseOptions:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Where and how parallel the runs are."""
+    """The backend of the runs, and the number of parallel jobs."""
 
     backend: Annotated[
         str,
