@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE", "NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
-# Options that change no count; then options that name a file.
+# Options that a recorded command omits, or that `command_of` adds itself; then options that name a file.
 NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
 FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
 IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # names of --set whose value is a file

@@ -1,4 +1,4 @@
-// Curves: drawings of cells in SVG. Below each stands a table of the same numbers.
+// Draw curves of cells in SVG. A table below each curve has the same numbers.
 function element(tag, attributes = {}, ...children) {
   const made = tag.startsWith("svg:") ? document.createElementNS("http://www.w3.org/2000/svg", tag.slice(4))
     : document.createElement(tag);
@@ -45,14 +45,14 @@ const charts = (() => {
       const at = x(tick);
       parts.push(line("grid", at, floor, at, floor + 5), label(across.tick(tick), at, floor + 20, "middle"));
     }
-    // What is whole falls or rises in steps, where all of them are known.
+    // Integer values are drawn as steps, if no step is missing.
     const whole = chart.axes[1][1] === "whole", drawn = (known && whole ? [...points, now] : points).filter(([, b]) => b <= roof);
     drawn.sort(([a], [b]) => a - b);
     const steps = whole && drawn.every(([, b], place) => !place || Math.abs(b - drawn[place - 1][1]) <= 1);
     const path = drawn.map(([a, b], place) => steps && place ? `H${x(a)}V${y(b)}` : `${place ? "L" : "M"}${x(a)} ${y(b)}`);
     parts.push(label(`${across.name} \u2192`, LEFT, height - 6), label(`\u2191 ${up.name}`, 0, 11),
       element("svg:path", {class: "line", d: path.join("")}));
-    if (known) { // told above the drawing, where no line is
+    if (known) { // values above the drawing, outside of the curve
       const [px, py] = [x(now[0]), y(Math.min(now[1], roof))], told = [];
       const tell = (mark, name, [a, b]) =>
         told.push(`${mark} ${name}: ${across.text(a)} \u00b7 ${up.text(b)}`);

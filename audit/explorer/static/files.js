@@ -1,4 +1,4 @@
-// Files of settings: JSON as Python reads it, and values as its sentences show them.
+// Files of settings: parse JSON like Python, and format values like its error messages.
 const files = (() => {
   const fail = sentence => { throw new Error(sentence); };
   const DEEPEST = 100, TOO_DEEP = `it is nested too deeply, on more than ${DEEPEST} levels`;
@@ -8,9 +8,9 @@ const files = (() => {
   const NAME = Object.keys(NAMED).join("|");
   const TOKEN = new RegExp(`([ \\t\\n\\r]*)(?:([[\\]{},:])|(${TEXT})|(${NAME})|${NUMBER})?`, "y");
 
-  // Numbers with a point are numbers, whole ones BigInt, objects Map.
+  // Returns numbers with a point as Number, integers as BigInt, and objects as Map.
   function parsed(bytes) {
-    let text, start, mark, token, half = null, deep = false; // where a token begins, what mark it is, or else its value
+    let text, start, mark, token, half = null, deep = false; // start of a token; its mark, or else its value
     try {
       text = new TextDecoder("utf-8", {fatal: true}).decode(bytes);
     } catch {
@@ -69,7 +69,7 @@ const files = (() => {
     return whole;
   }
 
-  // Any value in one short line, numbers as Python writes them.
+  // Format any value in one short line, with numbers like Python.
   function real(number) {
     if (!Number.isFinite(number)) return String(number).toLowerCase().slice(0, number < 0 ? 4 : 3);
     if (number === 0) return Object.is(number, -0) ? "-0.0" : "0.0";

@@ -1,8 +1,8 @@
-// Laws of noise, and what promises mean as epsilon: the same numbers as algorithms.noise and audit.claims in Python.
+// Laws of noise, and conversions of promises to epsilon: the same numbers as algorithms.noise and audit.claims.
 const laws = (() => {
   const {exp, expm1, log, log1p, sqrt, ceil, floor, max, PI, SQRT2} = Math;
 
-  // Where a test begins to hold that fails at the low end: to the last digit, or the first whole number.
+  // Smallest number for which `holds` is true, by bisection: to the last digit, or the first integer.
   function bisect(holds, low, high, rounded = number => number) {
     const between = () => rounded((low + high) / 2);
     for (let middle = between(); low < middle && middle < high; middle = between()) {
@@ -13,7 +13,7 @@ const laws = (() => {
   }
   const first = (holds, low, high) => bisect(holds, low, high, floor);
 
-  // A sum whose rounding does not grow with the number of terms (Knuth).
+  // Compensated sum: the rounding error does not grow with the number of terms (Knuth).
   function sum(numbers) {
     let total = 0, lost = 0;
     for (const number of numbers) {
@@ -24,7 +24,7 @@ const laws = (() => {
     return total + lost;
   }
 
-  // exp(x^2) erfc(x) by the midpoint rule, with what a pole near the line adds (Hunter and Regan, 1972).
+  // exp(x^2) erfc(x) by the midpoint rule, corrected for the pole near the real line (Hunter and Regan, 1972).
   function erfcx(x) {
     if (x < 0) return 2 * exp(x * x) - erfcx(-x);
     let sum = 0;
@@ -33,9 +33,9 @@ const laws = (() => {
   }
   const normalTail = x => x < 0 ? 1 - normalTail(-x) : exp(-x * x / 2) * erfcx(x / SQRT2) / 2;
 
-  // Symmetric laws on whole numbers: tail(m) is P(K >= m), for m >= 1.
+  // Symmetric laws on integers: tail(m) is P(K >= m), for m >= 1.
   function discreteGaussian(sigma) {
-    function from(m) { // term by term
+    function from(m) { // sum of the terms of the tail
       let sum = 0, term = 1;
       while (term > sum / 1e18) sum += term = exp(-0.5 * (m++ / sigma) ** 2);
       return sum;
@@ -44,24 +44,24 @@ const laws = (() => {
     const tail = m => {
       const x = m - 0.5, slope = x / sigma ** 2;
       if (sigma <= 50 || slope > 0.1) return from(m) / whole;
-      // The Euler-Maclaurin midpoint rule with two corrections, for terms that hardly change.
+      // The Euler-Maclaurin midpoint rule with two corrections, for slowly varying terms.
       const integral = erfcx(x / (SQRT2 * sigma)) / 2;
       const corrections = -slope / 24 - 7 / 5760 * slope * (3 / sigma ** 2 - slope ** 2);
       return exp(-x * slope / 2) * (integral + corrections / whole);
     };
     return {sigma, tail};
   }
-  function geometric(epsilon) { // two-tailed, of an epsilon per unit
+  function geometric(epsilon) { // two-tailed, with this epsilon per unit
     const q = exp(-epsilon);
     return {sigma: sqrt(2 * q) / -expm1(-epsilon), tail: m => exp(-epsilon * m - log1p(q))};
   }
-  function noise(kind, sensitivity, budget) { // null where there is none for so little or so much
+  function noise(kind, sensitivity, budget) { // null if the budget is too small or too large
     const scale = sensitivity / sqrt(2 * budget), epsilon = budget / sensitivity;
     if (kind === "zcdp") return scale >= 1e-12 && scale <= 1e12 ? discreteGaussian(scale) : null;
     return epsilon >= 1e-12 ? geometric(epsilon) : null;
   }
 
-  // P(|noise| > margin), P(|noise| <= margin), the least margin that covers enough.
+  // P(|noise| > margin), P(|noise| <= margin), the smallest margin with enough coverage.
   const beyond = (law, margin) => 2 * law.tail(floor(margin) + 1);
   const coverage = (law, margin) => 1 - beyond(law, margin);
   function exactMargin(law, confidence = 0.9) {
@@ -70,7 +70,7 @@ const laws = (() => {
     while (!enough(high)) high *= 2;
     return first(enough, -1, high);
   }
-  // The least budget whose exact margin is no larger.
+  // The smallest budget whose exact margin is at most this one.
   function needed(kind, sensitivity, margin, confidence = 0.9) {
     const missed = 1 - confidence, reach = margin + 0.5;
     if (kind === "zcdp") {
@@ -80,12 +80,12 @@ const laws = (() => {
     const fits = epsilon => beyond(geometric(epsilon), margin) <= missed;
     return sensitivity * bisect(fits, 0, 200 / reach) / (1 - 1e-10);
   }
-  // Margins about one: algorithms.noise.budgets.margins_around.
+  // Margins around a given one, as algorithms.noise.budgets.margins_around.
   function around(margin, place) {
     return max(1, floor(margin * 2 / 5)) + floor(place * max(22, floor(margin * 21 / 10)) / 22);
   }
 
-  // Errors beside totals that the reader knows: algorithms.release.sheet.
+  // Errors relative to totals that the reader enters, as algorithms.release.sheet.
   function accuracy(kind, places) {
     const power = kind === "zcdp" ? 2 : 1;
     let spent = 0, whole = 0;
@@ -104,15 +104,15 @@ const laws = (() => {
       [place, {tenth, relative, off, even: part ? spent * part / whole : null}]);
   }
 
-  // The log of the least delta of normal laws so far apart (Balle and Wang, 2018, theorem 8), by Mills ratios.
+  // Log of delta of normal laws at distance mu (Balle and Wang, 2018, theorem 8), by Mills ratios.
   function gaussianLogDelta(mu, epsilon) {
     const middle = epsilon / mu, near = middle - mu / 2, far = middle + mu / 2;
-    if (near < -30) return 0; // it is 1 to all digits
+    if (near < -30) return 0; // delta is 1 in double precision
     const ratios = mu < 3e-5 ? mu * (sqrt(2 / PI) - middle * erfcx(middle / SQRT2))
       : erfcx(near / SQRT2) - erfcx(far / SQRT2);
     return log(max(0, ratios / 2)) - near * near / 2;
   }
-  // A promise as rho or epsilon, and as the smallest epsilon at a delta by every conversion.
+  // A promise as rho or epsilon, and the epsilon at a delta by every conversion.
   const budgets = (kind, budget) => ({rho: null, epsilon: null, [kind === "zcdp" ? "rho" : "epsilon"]: budget});
   function promise(kind, budget, delta) {
     const high = -log(delta);
@@ -121,7 +121,7 @@ const laws = (() => {
     else if (budget === 0) simple = gaussian = 0;
     else {
       simple = budget + 2 * sqrt(budget * high);
-      // Canonne, Kamath and Steinke, 2020, corollary 13, at the order where its slope is 0
+      // Canonne, Kamath and Steinke, 2020, corollary 13, at the optimal order (derivative 0)
       const above = bisect(x => budget * x * x + log1p(x) >= high, 0, sqrt(high / budget));
       tight = max(0, budget * (1 + above) - log1p(1 / above) + (high - log1p(above)) / above);
       const small = epsilon => gaussianLogDelta(sqrt(2 * budget), epsilon) <= -high;
@@ -131,7 +131,7 @@ const laws = (() => {
     return {...budgets(kind, budget), guessed: guessed(kind, budget), ...ways};
   }
 
-  // How often a guess between two neighbors is right, at most: audit.claims. For rho by the divergence of the best order.
+  // Largest probability of a right guess between two neighbors, as audit.claims. For rho, by the best Renyi order.
   function guessed(kind, budget) {
     if (kind === "gaussian") return 1 - normalTail(budget / 2);
     if (kind !== "zcdp" || budget === 0) return 1 / (1 + exp(-budget));
@@ -146,7 +146,7 @@ const laws = (() => {
   };
 })();
 
-// Results of a sheet, and how one tells those of a place: by name, with what stands before the names.
+// Results of a sheet, and a function that sets those of a place by name.
 function found() {
   const results = {};
   function tell(place, values, before = "") {

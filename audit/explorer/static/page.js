@@ -1,18 +1,18 @@
-// The page: keeps every cell and control of the open sheet as the settings say. `sheet.html.j2` says what stands where.
+// The page: updates every cell and control of the open sheet from the settings. `sheet.html.j2` has the layout.
 const explorer = (() => {
   const {word, number} = speech, described = Object.fromEntries(book.sheets.map(sheet => [sheet.name, sheet]));
-  const $ = id => document.getElementById(id), syncs = {}; // by sheet, once opened: what brings its parts up to date
+  const $ = id => document.getElementById(id), syncs = {}; // sheet -> functions that update its parts, once it was opened
   let open = book.opened, results = {}, before = {}, remembered = "", spoken = 0, written = 0;
   const parts = (name, selector) => document.querySelectorAll(`[data-of="${name}"] :is(${selector})`);
   const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
   const empty = key => (results[key] ?? null) === null;
-  // Words for what the page starts from, which is published if the sheet has published settings to start from.
+  // Text that names the initial settings: "published" if the sheet has published settings.
   const start = (key, values) => word(Object.keys(described[open].presets).length ? key : key + ".start", values);
   const differs = key => !Object.is(store.state[key], store.published[key]);
 
   function update() {
     const {data, charts} = described[open], from = store.ofSheet(open, store.published);
-    for (const {inputs: [row]} of charts) if (row) from[row] = store.state[row]; // what a chart is of
+    for (const {inputs: [row]} of charts) if (row) from[row] = store.state[row]; // the subject of a chart
     results = sheets[open].compute(store.ofSheet(open, store.state), data);
     const asked = JSON.stringify(from);
     if (asked !== remembered) before = sheets[open].compute(from, data);
@@ -33,7 +33,7 @@ const explorer = (() => {
       said("status", told.join("; "));
     }, 600);
   }
-  function undo() { // on the sheet where it was done
+  function undo() { // on the sheet of the change
     const last = store.state;
     store.undo();
     const key = Object.keys(last).find(key => !Object.is(last[key], store.state[key])) ?? open;
@@ -41,11 +41,11 @@ const explorer = (() => {
     changed();
   }
 
-  // What an input must be, in words.
+  // Description of valid values of an input.
   function rule({kind, least, most}) {
     return word(`page.rule.${kind}`, {low: speech.boxed(least), high: speech.boxed(most)});
   }
-  // A line beside a control, made when there is something to say.
+  // Write a line beside a control, and make the line if it is missing.
   function beside(box, kind, text) {
     const line = box.parentNode.querySelector("." + kind), id = `${kind} ${box.dataset.input}`.replace(/\W/g, "-");
     if (line) line.textContent = text;
@@ -66,8 +66,8 @@ const explorer = (() => {
     const key = box.dataset.input, input = store.inputs[key], list = input.kind === "numbers";
     const codes = list || input.kind === "codes";
     box.autocomplete = "off";
-    // A number that is not set is the computed one; so is one that another input overrules. What gives the published
-    // result is shown as it was published, rounded or not.
+    // A number that is not set, or that another input overrules, is the computed one. If the result is the published
+    // one, the number is shown as published, rounded or not.
     const overruled = () => (input.clears ?? []).some(other => store.state[other] !== null && !empty(other));
     const computed = () => store.state[key] === null || overruled() && (differs(key) || results[key] !== before[key]);
     const current = () => (computed() ? results[key] : null) ?? store.state[key];
@@ -92,7 +92,7 @@ const explorer = (() => {
       changed();
     };
     return () => {
-      if (box.ariaInvalid && box === document.activeElement) return; // nothing that was typed is lost
+      if (box.ariaInvalid && box === document.activeElement) return; // keep invalid text while the user types
       if (box.ariaInvalid) invalid("");
       if (box.value !== text()) box.value = text();
       const published = store.published[key] ?? before[key] ?? null;
@@ -104,7 +104,7 @@ const explorer = (() => {
     };
   }
 
-  // A result: the text for the reader, the number for whoever checks it.
+  // A result: formatted text for the reader, the full number for tests.
   function cell(place) {
     const {cell, shown, as} = place.dataset, key = cell ?? shown, was = place.nextElementSibling;
     let told = "";
@@ -118,7 +118,7 @@ const explorer = (() => {
       was.textContent = then !== now && then !== null ? start("page.was", {value: number(then, as)}) : "";
     };
   }
-  function bar(rect) { // of a share, with a line where it was
+  function bar(rect) { // bar of a share, with a line at its former value
     const key = rect.dataset.bar, line = rect.nextElementSibling, part = values => `${100 * (values[key] ?? 0)}%`;
     return () => {
       rect.setAttribute("width", part(results));
@@ -126,7 +126,7 @@ const explorer = (() => {
       for (const end of ["x1", "x2"]) line.setAttribute(end, part(before));
     };
   }
-  // Columns without a result are not shown, and with them what they mean; rows without one are pale.
+  // Hide columns without results, and their explanations; rows without results are pale.
   function table(made) {
     const rows = [...made.querySelectorAll("tbody tr:not(.group)")].map(row => [...row.cells]);
     const heads = [...made.tHead.rows[0].cells], terms = made.closest(".table")?.querySelectorAll(".terms > div") ?? [];
@@ -138,7 +138,7 @@ const explorer = (() => {
       const cells = rows.map(row => row[place]);
       return {parts: [head, ...cells, terms[place - 1]].filter(Boolean), keys: keyed(cells)};
     });
-    const own = rows.map(cells => // what a count of its size needs is there for every row with noise
+    const own = rows.map(cells => // every row with noise has the result `tenth`
       [cells[0].parentNode.dataset.place + "/tenth", ...keyed(cells.filter(cell => cell.className !== "in"))]);
     function gone(keys) {
       const some = keys.filter(key => Object.hasOwn(results, key));
@@ -153,7 +153,7 @@ const explorer = (() => {
     };
   }
 
-  // The published settings, those that are pinned and the current ones side by side: the totals, and where they differ.
+  // Table of published, pinned and current settings side by side, with totals and differences.
   function scenarios(made, name) {
     const [head, body] = [made.tHead, made.tBodies[0]], known = {};
     const row = (tag, first, cells) => element("tr", {}, element("th", {scope: tag === "td" ? "row" : "col"}, first),
@@ -171,7 +171,7 @@ const explorer = (() => {
       const option = [...document.querySelectorAll(`[data-input="${key}"] option`)].find(one => one.value === value);
       return option?.text ?? (typeof value === "boolean" ? word(value ? "page.yes" : "page.no") : value ?? "");
     }
-    function change(key, as, {found}, {found: from}) { // of a share in points, of other numbers in percent
+    function change(key, as, {found}, {found: from}) { // in points for a share, in percent for other numbers
       const [value, old] = [found[key], from[key]], share = as === "share" || as === "guess";
       if (![value, old].every(Number.isFinite) || value === old || !share && old === 0) return [];
       const size = share ? 100 * (value - old) : value / old - 1;
@@ -244,7 +244,7 @@ const explorer = (() => {
     if (innerWidth < 640) for (const one of parts(name, ".meaning")) one.open = false;
     for (const one of parts(name, "[type=file]")) one.onchange = () => read(one, sheet);
   }
-  // Cells of a table have the keys of their row and column, and their names: a narrow page shows no heads.
+  // Give cells of a table the keys and names of their row and column, since a narrow page hides the headings.
   function label(name) {
     for (const td of parts(name, "[data-place] td")) {
       const row = td.parentNode, head = td.closest("table").tHead.rows[0].cells[td.cellIndex];
@@ -283,14 +283,14 @@ const explorer = (() => {
     update();
   }
 
-  // Files: settings read and saved, and every cell and total with all digits, for any spreadsheet.
+  // Files: read and save settings; save every cell and total with all digits, for spreadsheets.
   async function read(box, sheet) {
     const file = box.files[0];
     if (!file) return;
     try {
       const values = sheets[sheet.name].read(new Uint8Array(await file.arrayBuffer()), sheet.data);
       const beyond = Object.keys(values).find(key => !store.fits(store.inputs[key], values[key]));
-      if (beyond) throw new Error(`${beyond} ${rule(store.inputs[beyond])}`); // a release takes it, this page does not
+      if (beyond) throw new Error(`${beyond} ${rule(store.inputs[beyond])}`); // valid for a release, but not on this page
       store.take({...store.ofSheet(sheet.name, store.published), ...values}, store.state);
       changed();
       said("status", word("page.imported", {name: file.name}));
@@ -364,7 +364,7 @@ const explorer = (() => {
     event.preventDefault();
     undo();
   });
-  document.addEventListener("focusin", ({target}) => { // nothing that has the focus lies below the totals
+  document.addEventListener("focusin", ({target}) => { // scroll a focused element that the totals cover
     const bar = $("bar").getBoundingClientRect(), box = target.getBoundingClientRect();
     const covered = box.bottom > bar.top && box.top < bar.bottom && !target.closest("#bar");
     if (covered) target.scrollIntoView({block: "center"});
@@ -374,7 +374,7 @@ const explorer = (() => {
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; update(); } });
   speak(speech.language);
   store.take(book.start, store.state);
-  document.documentElement.classList.add("ready"); // what is drawn must have its size
+  document.documentElement.classList.add("ready"); // drawings need the final size
   if (location.hash.length > 1) arrive(location.hash);
   else show(open);
   store.forget();

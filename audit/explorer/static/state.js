@@ -1,5 +1,5 @@
-// The state of the page: one plain object of inputs, how they are checked, undone, and written into the address.
-const sheets = {}; // each sheet's script sets its own: {compute(state, data), read(bytes, data), write(state, data)}
+// The state of the page: a plain object of inputs, with checks, undo, and conversion to and from the address.
+const sheets = {}; // set by the script of each sheet: {compute(state, data), read(bytes, data), write(state, data)}
 
 const book = JSON.parse(document.getElementById("book").textContent);
 
@@ -13,9 +13,9 @@ const store = (() => {
     presets[`${sheet.name}/all/all/preset`] = sheet.presets;
   }
   let state = {...defaults};
-  const past = [], pins = {}; // of pinned settings the address, by sheet and name
+  const past = [], pins = {}; // pins: sheet and name -> address of pinned settings
 
-  // The published state that a state started from.
+  // The published state from which a state started.
   const base = of => Object.assign({...defaults}, ...Object.entries(presets).map(([key, known]) => known[of[key]]));
   let published = base(state);
 
@@ -46,7 +46,7 @@ const store = (() => {
     turnTo(next);
   }
 
-  // Set one input. What says the same in another way becomes empty; what had been computed of it is kept.
+  // Set one input. Inputs that express the same become empty; inputs computed from those keep their values.
   function set(key, value, results) {
     const next = {...state, [key]: value}, others = inputs[key].clears ?? [];
     for (const twin of Object.values(inputs)) {
@@ -57,8 +57,8 @@ const store = (() => {
     change(next);
   }
 
-  // Take over several values at once; what does not fit is left out, and returned. Without a state to change, what is
-  // not given is as published, in the preset that is.
+  // Set several values at once; return the keys of invalid values, which are not set. Without the state `from`, missing
+  // values are those of the preset, else the published ones.
   function take(values, from) {
     const taken = fitting(values);
     change({...from ?? base({...defaults, ...taken}), ...taken});
@@ -69,13 +69,13 @@ const store = (() => {
   const fitting = values => some(values, (key, value) => Object.hasOwn(inputs, key) && fits(inputs[key], value));
   const ofSheet = (name, values) => some(values, key => key.startsWith(name + "/"));
 
-  // The address: the sheet, and each input that is not as published, or says which preset that is.
+  // The address: the sheet, and each input that differs from the published one, or names the preset.
   function address(name, pinned = ofSheet(name, pins)) {
     const changed = some(state, (key, value) => !Object.is(value, (key in presets ? defaults : published)[key]));
     const part = ([key, value]) => `&${encodeURI(key)}=${encodeURIComponent(JSON.stringify(value))}`;
     return `#${name}${Object.entries({...changed, ...pinned}).map(part).join("")}`;
   }
-  function parsed(fragment) { // the name of a sheet and values by key; what is no value is undefined
+  function parsed(fragment) { // name of the sheet, and values by key; invalid ones are undefined
     const [[name] = [], ...given] = new URLSearchParams(fragment.slice(1));
     const value = text => {
       try {
@@ -105,7 +105,7 @@ const store = (() => {
   };
 })();
 
-// Words and numbers in the reader's language.
+// Texts and numbers in the language of the reader.
 const speech = (() => {
   const languages = Object.keys(book.words), made = {};
   const own = navigator.languages.map(tag => tag.split("-")[0]).find(tag => languages.includes(tag));
@@ -135,7 +135,7 @@ const speech = (() => {
     return format(size >= 1000 ? fixed(0) : shown === "epsilon" ? fixed(3) : significant(4));
   }
 
-  // A number as a box holds it: without groups, and exact unless it is computed or published.
+  // Format a number for an input: without separators, and exact unless it is computed or published.
   function boxed(value, digits = 17) {
     if (value === null || value === undefined) return "";
     return String(digits < 17 ? Number(value.toPrecision(digits)) : value).replace(".", marks.decimal);
