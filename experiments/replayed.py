@@ -54,7 +54,7 @@ class Case:
     name: str
     words: str
     broken: Any
-    sound: Any  # None for a small bug
+    sound: Any  # None for a bug of a single function
     pair: NeighborPair
     kind: str
     released: bool | None = None  # whether the noisy tables count as published, since outputs do not show it

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 WITHIN, VIOLATION, USAGE, NO_POWER = 0, 1, 2, 3
-INTERRUPTED, UNREAD = 130, 141  # as a shell numbers them: 128 and SIGINT, 128 and SIGPIPE
+INTERRUPTED, UNREAD = 130, 141  # as in a shell: 128 + SIGINT, 128 + SIGPIPE
 LONGEST = 800  # characters of an error line
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 NUMBERS = {"float": "a number, such as 0.5", "int": "a whole number, such as 3"}  # by type of pydantic's error

@@ -71,7 +71,7 @@ def assert_loss_detected(
     rng: Seed | Literal["fixed"] = "fixed",
     **options: Any,
 ) -> AuditResult:
-    """Fail unless the lower bound exceeds the promise. Use it with a known bug, to check the test itself.
+    """Fail unless the lower bound exceeds the promise. Use it with a known bug to check that audits detect it.
 
     The arguments are those of `assert_loss_within`; it returns the AuditResult, with the verdict ``"violated"``.
 

@@ -84,7 +84,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
         settings = us if case.only is None else config
         mechanism = case.mechanism(settings, case.only)
         pair = tabulated(case.pair(), settings, case.only)
-        # Appendix A's promise for a person replaced is twice the budget, not the four times of any zCDP.
+        # For a replaced person, Appendix A promises twice the budget; general zCDP would give four times.
         factor = 2 if pair.relation == "replace_one" else 1
         claim = ZCDP(factor * mechanism.claim.budget, relation=pair.relation)
         saved = audited(mechanism, pair, claim, size=case.size // (8 if quick else 1), rng=stream, jobs=jobs)

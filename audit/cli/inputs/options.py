@@ -1,4 +1,4 @@
-"""Options of commands, grouped in records: a command takes each record as one parameter."""
+"""Options of commands, grouped in dataclasses; a command has one parameter for each dataclass."""
 
 from __future__ import annotations
 

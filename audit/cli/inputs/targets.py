@@ -211,7 +211,7 @@ def own_mechanism(name: str) -> Any:
         raise ValueError(f"{module!r} cannot be imported: {error}{file}") from error
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # theirs may be of any kind
+    except BaseException as error:  # the user's code may raise any type
         raise ValueError(f"{module!r} cannot be imported: {_described(error)}") from error
     _check_not_hidden(module)
     for part in path.split("."):
@@ -258,5 +258,5 @@ def blaming(name: str) -> Iterator[None]:
         raise ValueError(f"{name}: {words_of(error)}") from error
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # theirs may be of any kind
+    except BaseException as error:  # a mechanism may raise any type
         raise ValueError(f"{name} failed: {_described(error)}") from error
