@@ -1,4 +1,4 @@
-"""Where to look for the event that shows the largest loss, one file per place. `audit.methods` evaluates its counts."""
+"""Attacks search for the event that shows the largest loss, one module each. `audit.methods` evaluates its counts."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ PLACES = {
     "trained": classifiers,
     "novelty": novelty,
 }
-for name, place in PLACES.items():  # in the order in which they look
+for name, place in PLACES.items():  # in the order in which they run
     register_attack(Place(name, place.candidates, getattr(place, "WAY_OUT", "")))

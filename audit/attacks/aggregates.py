@@ -1,4 +1,4 @@
-"""The attack on outputs as a whole: rows in random order, sums of all entries, and changes of their scale."""
+"""The attack on aggregates of all entries of an output: sums, extremes, counts of values, and changes of scale."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ __all__ = ["candidates"]
 Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], Floats]
 
-FEWEST = 3  # entries: of two, products and parities tell as much
-RUNS = 20  # on either database, fewer of which tell nothing
-GLIMPSE = 2**17  # numbers of either database that say what differs
+FEWEST = 3  # fewest entries: for two, products and parities suffice
+RUNS = 20  # fewest runs on either database for a test
+GLIMPSE = 2**17  # numbers of either database that are compared
 CLEARLY = 2.5  # scaled distance of two distribution functions that equal laws exceed with probability 7e-6
 MOST = 3  # values whose number in an output is counted
-SPREAD = 1 / 2  # largest share of one entry in a value's change: above, that entry tells as much
-# Of changes of scale:
-TAUGHT = 2**18  # numbers of either database that teach
+SPREAD = 1 / 2  # largest share of one entry in a value's change: above it, that entry suffices
+# For changes of scale:
+TAUGHT = 2**18  # numbers of either database from which weights are learned
 TAUGHT_CLEARLY = (
-    5.7  # standard errors of both halves together, which 1 in 1,000 pairs of equal laws shows (3 of 3,500 did)
+    5.7  # standard errors of both halves together, which 1 in 1,000 pairs of equal laws exceeds (3 of 3,500 did)
 )
-FAR = 4.0  # interquartile ranges that stand for more: no entry outweighs all others
+FAR = 4.0  # interquartile ranges at which values are clipped: no entry outweighs all others
 SHARED = 3  # directions in which entries may vary together
-BEYOND = 1.5  # times the largest variance of independent entries in any direction
+BEYOND = 1.5  # least ratio of a direction's variance to the largest of independent entries
 CHUNK = 2**18  # numbers that are scored at a time
 POWERS = {"absolute values": 1, "squares": 2}  # best where laws are Laplace, and normal ones
-NAMED = 3  # entries that are named, those that weigh most
+NAMED = 3  # entries of largest weight, which names list
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
-    """Yield statistics of whole outputs that clearly differ: who is among records in random order shows in no entry."""
+    """Yield statistics of whole outputs that clearly differ: if records have no order, no entry shows a person."""
     if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
         return
     explored = explore(exploration)
@@ -68,7 +68,7 @@ def _statistic(name: str, read: Function, function: Function) -> Statistic:
 
 
 def _readings(reading: Reading | None) -> Iterator[tuple[Function, Callable[[float], str], dict[str, Function]]]:
-    """Yield what reads numbers of outputs, and words: how to write a value, and statistics of all; NaN is neither."""
+    """Yield, for numbers and for words: a function that extracts them (else NaN), a formatter, and statistics."""
     if reading is None:
         yield lambda flat: np.where(is_number(flat), flat, np.nan), "{:.10g}".format, OF_NUMBERS
         return
@@ -106,7 +106,7 @@ OF_NUMBERS: dict[str, Function] = {
 
 
 def _held_values(x: Floats, y: Floats) -> Iterator[float]:
-    """Yield the values that clearly more entries have on one database, if no single entry tells as much."""
+    """Yield the values that clearly more entries have on one database, unless one entry makes most of the change."""
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
@@ -124,9 +124,9 @@ def _holding(value: float, entries: Floats) -> Floats:
 
 
 def search_scales(explored: Explored) -> Iterator[Statistic]:
-    """Yield weighted sums of all entries' distances from their middles, with and without what entries share."""
-    # An entry weighs as much as its mean distance changes, drawn to the mean change as far as chance explains the
-    # differences (Efron and Morris, 1973). Either half of the runs tests what the other teaches; few are not tested.
+    """Yield weighted sums of all entries' distances from their middles, with and without their common variation."""
+    # The weight of an entry is the change of its mean distance, shrunk toward the mean change as far as chance explains
+    # the differences (Efron and Morris, 1973). Each half of the runs tests the other's weights; few are not tested.
     runs = min(map(len, sides := explored.first(TAUGHT)))
     if runs < min(RUNS, explored.x.runs, explored.y.runs):  # outputs too large to test, and so a score too slow to try
         return
@@ -158,7 +158,7 @@ def search_scales(explored: Explored) -> Iterator[Statistic]:
 
 
 def _shared(x: Floats, y: Floats) -> Floats:
-    """Return the directions in which entries clearly vary together, shape (directions, entries); maybe none."""
+    """Return the principal directions in which entries clearly vary together, shape (directions, entries)."""
     about_mean = np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)])
     _, lengths, directions = np.linalg.svd(about_mean, full_matrices=False)
     by_chance = (1 / np.sqrt(len(about_mean) - 2) + 1 / np.sqrt(x.shape[1])) ** 2 * np.square(lengths).sum()
@@ -166,7 +166,7 @@ def _shared(x: Floats, y: Floats) -> Floats:
 
 
 def _weights(x: Floats, y: Floats, varies: float) -> Floats:
-    """Return by how much the mean of every entry changes, less chance, if an entry's variance is `varies`."""
+    """Return the change of every entry's mean, shrunk toward the mean change, if an entry's variance is `varies`."""
     change = y.mean(axis=0) - x.mean(axis=0)
     by_chance = varies * (1 / len(x) + 1 / len(y))
     share = 1 - by_chance / max(float(change.var()), by_chance, 1e-300)
@@ -174,7 +174,7 @@ def _weights(x: Floats, y: Floats, varies: float) -> Floats:
 
 
 def _score(distance: Callable[[NDArray[Any]], Floats], weights: Floats) -> Callable[[NDArray[Any]], Floats]:
-    """Return what adds up distances by their weights, of some outputs after the other: they take much memory."""
+    """Return a function that sums weighted distances, in chunks of outputs to save memory."""
     step = max(1, CHUNK // weights.size)
     return lambda outputs: np.concatenate(
         [np.empty(0), *(dot(distance(outputs[at : at + step]), weights) for at in range(0, len(outputs), step))]

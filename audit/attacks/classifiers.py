@@ -33,20 +33,20 @@ __all__ = ["candidates"]
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 
-SHARE = 1 / 4  # of the selection runs that teaches classifiers
-FEWEST, MOST = 400, 20_000  # runs that do
-WHOLE = 2**21  # numbers of outputs up to which other attacks may learn from all of them, too
-MOST_MORE = 400_000  # runs that teach besides, where more still teach more
-FEW_VALUES, FEW_RUNS = 8, 20  # of an entry that are looked at one by one, and of a value that tell something
-MOVING = 2.5  # standard errors from which an entry may move
-SMALL = 1e-9  # standard error that is a matter of rounding
-FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries that a classifier gets: all of so few, else as many of each kind
+SHARE = 1 / 4  # share of the selection runs that trains classifiers
+FEWEST, MOST = 400, 20_000  # of these runs
+WHOLE = 2**21  # numbers up to which training outputs are kept whole for other attacks
+MOST_MORE = 400_000  # most further training runs, if more still help
+FEW_VALUES, FEW_RUNS = 8, 20  # most values of an entry that are tested one by one, and fewest runs of each
+MOVING = 2.5  # standard errors from which an entry counts as moving
+SMALL = 1e-9  # smaller standard errors are rounding
+FEW_ENTRIES, MOST_ENTRIES = 32, 16  # entries of a classifier: all if so few, else so many of each kind
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
     """Return the scores of classifiers, which order outputs by likelihood ratio (Bichsel et al., "DP-Sniper", 2021)."""
-    # Nothing if there is one entry, runs are few, or an attack knows more. All runs that may be spent teach another
-    # score where entries vary together, as in tables that were made to agree, and more runs would teach more.
+    # None if there is one entry, runs are few, or an exact attack applies. If entries are correlated, as in tables made
+    # consistent, and more training runs would help, all runs that may be spent train another score.
     learning = min(int(exploration.choosing * SHARE), MOST)
     if (
         exploration.statistics_by_attack.keys() & EXACT_ATTACKS
@@ -85,8 +85,8 @@ def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
 
 
 def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
-    """Tell whether a few runs show all of the likelihood ratio in one entry."""
-    # It is the only one that changes, and no other depends on it; or has few values, given which the others are alike.
+    """Tell whether one entry seems to hold all of the likelihood ratio, by a few runs."""
+    # Either no other entry changes or depends on it; or it has few values, given which the others do not differ.
     entries = math.prod(explored.shape)
     _, _, best, by = movers(explored.x, explored.y, MOST_ENTRIES)
     lively = {*best[by >= MOVING].tolist(), *explored.that_spread(MOST_ENTRIES).tolist()}
@@ -116,7 +116,7 @@ def one_entry_tells_all(pair: NeighborPair, explored: Explored) -> bool:
 
 
 def _differ(x: Floats, y: Floats) -> float:
-    """Return by how many standard errors the means of some column differ at most; 0 of few runs."""
+    """Return the largest difference of two column means in standard errors; 0 if runs are few."""
     if min(len(x), len(y)) < FEW_RUNS:
         return 0.0
     error = np.sqrt(x.var(axis=0) / len(x) + y.var(axis=0) / len(y))

@@ -20,18 +20,18 @@ IntArray = NDArray[np.int64]
 Read = Callable[[NDArray[Any]], IntArray]
 
 MODULI = range(2, 11)
-VALUES = 64  # that a reading may have; entries that span fewer have single values that say as much
+VALUES = 64  # most values of a feature; if an entry spans fewer, its single values are as good
 MOST = 3  # statistics of each kind
-CLEARLY = 3.0  # standard deviations beyond chance from which a statistic is worth a try
+CLEARLY = 3.0  # standard deviations beyond chance from which a statistic is tried
 GLIMPSE = 2**17  # numbers of either database that are searched
-SUMMED, TRIPLED = 256, 64  # entries whose parities are added up in twos, and in threes
-PARITIES = 1024  # runs of either database that say which sums tell
-COMBED = 64  # entries that are searched for combs
-BINS = 2**14  # of a histogram whose frequencies are searched for a comb: it may have a third as many teeth
-FINER = 33  # frequencies about the best of those
-SLOWEST = 8  # waves in the span of an entry: of fewer, thresholds see as much
-FEWEST = 50  # numbers on either database that show a comb
-NARROWEST = 1e-300  # span of numbers in which frequencies are finite
+SUMMED, TRIPLED = 256, 64  # most entries of which sums of two, and of three, are searched
+PARITIES = 1024  # runs of either database that choose the sums
+COMBED = 64  # entries that are searched for combs, which are periodic laws
+BINS = 2**14  # of a histogram whose spectrum is searched for a comb; a comb may have a third as many teeth
+FINER = 33  # frequencies tried around the best of those
+SLOWEST = 8  # fewest waves in the span of an entry; thresholds find slower ones
+FEWEST = 50  # fewest numbers on either database for a comb
+NARROWEST = 1e-300  # least span of numbers for which frequencies are finite
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
@@ -44,7 +44,7 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
 
 
 def readings() -> dict[str, Read]:
-    """Return what is read of the whole parts of numbers, each a small whole number, by name."""
+    """Return the features of the whole parts of numbers by name; each gives a small whole number."""
 
     def remainder(modulus: int) -> Read:
         return lambda values: np.mod(_integers(values), modulus).astype(np.int64)
@@ -57,7 +57,7 @@ def readings() -> dict[str, Read]:
 
 
 def search_readings(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
-    """Yield the readings of single entries that clearly differ; numbers of words have no digits."""
+    """Yield the features of single entries that clearly differ; codes of words have no digits."""
     entries = np.setdiff1d(np.flatnonzero(_wide(explored)), list(words))
     if entries.size == 0:
         return
@@ -71,7 +71,7 @@ def search_readings(explored: Explored, words: Collection[int] = ()) -> Iterator
 
 
 def search_combs(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
-    """Yield the waves that tell most of single entries, if they clearly differ."""
+    """Yield the cosines of single entries whose means differ most, if they clearly differ."""
     x, y = explored.first(GLIMPSE)
     entries = np.setdiff1d(np.flatnonzero(_wide(explored, fractions=True)), list(words))[:COMBED]
     combs = [(*comb(x[:, entry], y[:, entry]), entry) for entry in entries]
@@ -81,7 +81,7 @@ def search_combs(explored: Explored, words: Collection[int] = ()) -> Iterator[St
 
 
 def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
-    """Return how clearly the waves of numbers differ where they do most, in standard errors, and where; a phase."""
+    """Return the largest difference of the Fourier transforms, in standard errors above chance; frequency and phase."""
     sides = [side[is_number(side)].astype(np.float64) for side in (x, y)]
     if min(side.size for side in sides) < FEWEST:
         return 0.0, 1.0, 0.0
@@ -94,21 +94,22 @@ def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
         np.bincount(np.minimum((part * (BINS / span)).astype(np.intp), BINS - 1), minlength=BINS) / side.size
         for part, side in zip(inner, sides, strict=True)
     )
-    waves = np.abs(np.fft.rfft(on_y - on_x, 2 * BINS))  # twice as fine as one wave in the span
+    waves = np.abs(np.fft.rfft(on_y - on_x, 2 * BINS))  # in steps of half a wave in the span
     waves[: 2 * SLOWEST] = 0.0
     waves[2 * BINS // 3 :] = 0.0
     frequencies = (float(waves.argmax()) + np.linspace(-1, 1, FINER)) / (2 * span)
     transforms = [_waves(part, frequencies) / side.size for part, side in zip(inner, sides, strict=True)]
     differences = transforms[1] - transforms[0]
     best = int(np.abs(differences).argmax())
-    # The squared wave of equal laws is exponential with this mean: the largest of BINS is about log(BINS) times that.
+    # Under equal laws, the squared difference is exponential with mean 1 after division by this variance; the largest
+    # of BINS such values is about log(BINS).
     power = float(np.abs(differences[best]) ** 2) / (1 / sides[0].size + 1 / sides[1].size)
     phase = float(np.angle(differences[best]) + 2 * np.pi * frequencies[best] * low)
     return float(np.sqrt(2 * power) - np.sqrt(2 * np.log(BINS))), float(frequencies[best]), phase
 
 
 def _waves(numbers: Floats, frequencies: Floats) -> NDArray[np.complex128]:
-    """Return the sums of waves over numbers at equally spaced frequencies: each is the last one, turned a little."""
+    """Return Fourier sums over numbers at equally spaced frequencies: each wave is the last one times one rotation."""
     wave, turn = np.exp(2j * np.pi * np.outer(frequencies[[0, 1]] - [0.0, frequencies[0]], numbers))
     sums = np.empty(len(frequencies), np.complex128)
     for place in range(len(frequencies)):
@@ -118,7 +119,7 @@ def _waves(numbers: Floats, frequencies: Floats) -> NDArray[np.complex128]:
 
 
 def search_zeros(explored: Explored) -> Iterator[Statistic]:
-    """Yield the signs of zeros of the entries where they differ most, and how many are negative, where any is."""
+    """Yield, if any zero is negative, signs of zeros of entries that differ most, and the number of negative zeros."""
     x, y = (_signs(side) for side in explored.first(GLIMPSE))
     if not ((x < 0).any() or (y < 0).any()):
         return
@@ -136,7 +137,7 @@ def _signs(values: NDArray[Any]) -> NDArray[np.int8]:
 
 
 def search_sums(explored: Explored) -> Iterator[Statistic]:
-    """Yield the parities of sums of two, of three and of all entries, about their means, that clearly differ."""
+    """Yield the parities of sums of two, three or all entries whose centered products clearly differ."""
     entries = explored.center.size
     if entries < 2:
         return
@@ -144,11 +145,11 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
     for side in explored.held:
         odd = np.mod(_integers(side[:PARITIES, :SUMMED]), 2).astype(np.float32)
         signs.append(odd - odd.mean(axis=0))
-    error = 4 / np.sqrt(1 / len(signs[0]) + 1 / len(signs[1]))  # of a product of two, where half are odd
+    error = 4 / np.sqrt(1 / len(signs[0]) + 1 / len(signs[1]))  # 1 / standard error of a product, if half are odd
     differing: list[tuple[float, tuple[int, ...]]] = []
 
     def look(parts: list[NDArray[np.float32]], chosen: tuple[int, ...] = ()) -> None:
-        """Note which two entries after the chosen ones differ most with those."""
+        """Add to `differing` the two entries after the chosen ones whose product with these differs most."""
         after = chosen[-1] + 1 if chosen else 0
         on_x, on_y = (part[:, after:].T @ side[:, after:] / len(side) for part, side in zip(parts, signs, strict=True))
         by = np.triu(np.abs(on_y - on_x), 1)
@@ -164,14 +165,14 @@ def search_sums(explored: Explored) -> Iterator[Statistic]:
     if 3 < entries <= SUMMED:
         on_x, on_y = (np.prod(2 * side, axis=1).mean() for side in signs)
         differing.append((float(abs(on_y - on_x)) * error / 4, tuple(range(entries))))
-    chance = np.sqrt(6 * np.log(entries))  # the largest of so many sums of equal laws
+    chance = np.sqrt(6 * np.log(entries))  # about the largest of all sums under equal laws
     for by, chosen in sorted(differing, reverse=True)[:MOST]:
         if by >= chance + CLEARLY:
             yield parity(chosen, explored.shape)
 
 
 def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
-    """Return the statistic of the parity of a sum of entries, of their whole parts."""
+    """Return the statistic of the parity of the sum of the entries' whole parts."""
     names = ", ".join(f"[{', '.join(map(str, index_of(entry, shape)))}]" for entry in entries[:3])
     more = f", ... ({len(entries)} entries)" if len(entries) > 3 else ""
     columns = list(entries)
@@ -184,12 +185,12 @@ def parity(entries: tuple[int, ...], shape: tuple[int, ...]) -> Statistic:
 
 
 def _statistic_of(name: str, reading: Read, index: tuple[int, ...]) -> Statistic:
-    """Return the statistic of a reading of one entry, -1 for what is no number."""
+    """Return the statistic of a feature of one entry, -1 for values that are not numbers."""
     return of_entry(f"{name} {{}}", index, lambda values: np.where(is_number(values), reading(values), -1))
 
 
 def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic:
-    """Return the statistic of a wave of one entry, 0 for what is no number."""
+    """Return the statistic of a cosine of one entry, 0 for values that are not numbers."""
 
     def score(values: NDArray[Any]) -> Floats:
         numbers = is_number(values)
@@ -200,7 +201,7 @@ def _cosine(index: tuple[int, ...], frequency: float, phase: float) -> Statistic
 
 
 def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
-    """Tell which entries span more whole numbers than a reading has values, or hold fractions if those count too."""
+    """Tell which entries span more whole numbers than a feature has values, or hold fractions if those count too."""
     both = [np.where(is_number(side), side, 0) for side in explored.first(GLIMPSE)]
     low, high = np.quantile(np.concatenate(both), [0.05, 0.95], axis=0, method="nearest")
     wide = np.asarray(high.astype(np.float64) - low > VALUES)
@@ -212,7 +213,7 @@ def _wide(explored: Explored, *, fractions: bool = False) -> NDArray[np.bool_]:
 
 
 def _counts(reading: Read, values: NDArray[Any]) -> IntArray:
-    """Return how often each reading occurs, shape (entries, VALUES)."""
+    """Return how often each value of a feature occurs, shape (entries, VALUES)."""
     entries = values.shape[1]
     flat = (reading(values) + VALUES * np.arange(entries))[is_number(values)]
     return np.bincount(flat, minlength=VALUES * entries).reshape(entries, VALUES)
@@ -231,14 +232,14 @@ def _differing(x: IntArray, y: IntArray) -> Floats:
 
 
 def _integers(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the whole part of values, exactly; 0 for what is no number."""
+    """Return the exact whole part of values; 0 for values that are not numbers."""
     if values.dtype.kind == "b":
         return values.astype(np.int64)
     return values if values.dtype.kind in "iu" else np.floor(np.where(is_number(values), values, 0.0))
 
 
 def _zeros(values: NDArray[Any], base: int) -> IntArray:
-    """Return how often each whole part can be divided by a base; 0 by none, though by every one."""
+    """Return how often each whole part can be divided by a base; for a whole part of 0, return 0."""
     quotient, zeros = _integers(values), np.zeros(values.shape, np.int64)
     divides = quotient != 0
     for _ in range(VALUES - 1):

@@ -1,4 +1,4 @@
-"""The attack on single entries of an output, alone and together: those that the pair changes, and those that move."""
+"""The attack on entries of an output, singly and jointly: those that the pair changes, and those whose mean moves."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Index = tuple[int, ...]
 
 CLEARLY = 5.0  # standard errors beyond which a mean has moved
 MOST = 8  # entries of an output that are searched, singly and jointly
-STRANGE = 1e50  # middle of an entry from which on some runs gave no number: it has no distances
+STRANGE = 1e50  # an entry with a larger middle gave no number in some runs, so that it has no distances
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
-    """Return what the pair changes, if outputs are shaped like its counts; and what a few runs show to move."""
+    """Return statistics of entries that the pair changes, if outputs are shaped like the data, and of moving ones."""
     if math.prod(exploration.shape) == 1:
         return (cell(*(0,) * len(exploration.shape)),)
     explored, statistics = explore(exploration), changed(exploration.pair, exploration.shape)
@@ -50,7 +50,7 @@ def changed(pair: NeighborPair, shape: tuple[int, ...]) -> tuple[Statistic, ...]
 def moved(
     shape: tuple[int, ...], center: Floats, x: Moments, y: Moments, words: Collection[int] = ()
 ) -> tuple[Statistic, ...]:
-    """Return statistics of entries whose mean clearly moves from `x` to `y`; numbers of `words` have no distances."""
+    """Return statistics of entries whose mean clearly moves from `x` to `y`; codes of `words` have no distances."""
     shift, scale, best, by = movers(x, y, MOST)
     clear = best[by > CLEARLY]
     if clear.size == 0:
@@ -60,7 +60,7 @@ def moved(
     signs = [float(np.sign(shift[index]) or 1.0) / float(scale[index] or 1.0) for index in clear]
     noise = np.where(scale[clear] > 0, scale[clear], 1.0)
     weights = shift[clear] / noise**2
-    weights /= np.abs(weights * noise).max() or 1.0  # scores as large as their noise, whatever outputs are counted in
+    weights /= np.abs(weights * noise).max() or 1.0  # scores on the scale of their noise, whatever the unit of outputs
     others = [cell(*index_of(index, shape)) for index in best if index not in clear]
     statistics = _single_and_joint(where, middles, signs, weights.tolist())
     no_middle = clear[0] in words or abs(middles[0]) > STRANGE
@@ -78,7 +78,7 @@ def moved_besides(shape: tuple[int, ...], x: Moments, y: Moments, known: Sequenc
 def _single_and_joint(
     where: list[Index], middles: list[float], signs: list[float], weights: list[float]
 ) -> tuple[Statistic, ...]:
-    """Return single entries, then several together: those that all move, the sum, and the largest one both ways."""
+    """Return single entries, joint shifts of the first n, a weighted sum, and the two-sided distance of the first."""
     joint = [agreement(where[:n], middles[:n], signs[:n]) for n in range(2, len(where) + 1)]
     if len(where) > 1:
         joint.append(weighted_sum(where, middles, weights))

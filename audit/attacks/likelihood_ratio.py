@@ -1,4 +1,4 @@
-"""The attack that no other beats: the exact likelihood ratio, of a mechanism that tells its likelihood."""
+"""The optimal attack: the exact likelihood ratio of a mechanism that provides its likelihood."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["candidates"]
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
-    """Return the mechanism's own ``log_likelihood`` as a ratio; of the changed entries if each has its own noise."""
+    """Return the ratio of the mechanism's ``log_likelihood``; of changed entries only if ``entrywise``."""
     log_likelihood = getattr(exploration.mechanism, "log_likelihood", None)
     if not callable(log_likelihood):
         return ()
@@ -28,7 +28,7 @@ def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
 def likelihood_ratio(
     log_likelihood: Callable[[NDArray[Any], Any], NDArray[Any]], pair: NeighborPair, *, entrywise: bool = False
 ) -> Statistic:
-    """Return the ratio of `y` over `x`, infinite where one alone can give the output; `entrywise`, of what changes."""
+    """Return the log-ratio of `y` over `x`, infinite if only one gives the output; `entrywise`: of changed entries."""
     changed = np.flatnonzero(pair.x != pair.y) if entrywise else slice(None)
 
     def changed_entries(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -42,7 +42,7 @@ def likelihood_ratio(
 
     def score(outputs: NDArray[Any]) -> NDArray[np.float64]:
         entries = changed_entries(outputs)
-        readable = ~is_value(entries.reshape(len(entries), -1)).any(axis=1)  # not of a run that raised, or NaN
+        readable = ~is_value(entries.reshape(len(entries), -1)).any(axis=1)  # neither raised nor NaN
         if readable.all():
             return ratio(entries)
         scores = np.zeros(len(entries))

@@ -1,4 +1,4 @@
-"""The attack on spreads and correlations: entries whose means stay while they vary otherwise, alone or in pairs."""
+"""The attack on variances and correlations: entries whose moments, or products in pairs, change while means stay."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["candidates", "product", "search_pairs", "search_spreads"]
 
 Floats = NDArray[np.float64]
 
-MOST = 3  # entries, and pairs of entries, that are looked at
-FEWEST, FEW = 8, 32  # values of an entry, by the number of runs, up to which no normal law is tried
+MOST = 3  # entries, and pairs of entries, that are tried
+FEWEST, FEW = 8, 32  # limits of half the number of runs: with fewer distinct values, no normal law is tried
 PAIRED = 256  # entries among which pairs are searched: all, or those that change most by themselves
-PRODUCTS = 2**28  # products of two entries in a run that are added up for that, in some 0.1 seconds
+PRODUCTS = 2**28  # products of two entries that are added up for that, in about 0.1 seconds
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
-    """Yield distances from the mean, and products, that clearly change: products of three are left to parities."""
+    """Yield distances from the mean, and products of two entries, that clearly change; `digits` tries three entries."""
     explored = explore(exploration)
     yield from search_spreads(explored, exploration.words)
     yield from search_pairs(explored)
 
 
 def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
-    """Yield distances from the middle of entries whose moments clearly change, and their ratios of normal laws."""
+    """Yield distances from the middle, and normal log-likelihood ratios, of entries whose moments clearly change."""
     middle = explored.center + (explored.x.mean + explored.y.mean) / 2
     for entry in map(int, explored.that_spread(MOST)):
-        # Numbers of words have no distances, and what is no number tells by itself.
+        # Codes of words have no distances. A value that is not a number is an event by itself.
         if entry in words or not all(is_number(side[:, entry]).all() for side in explored.held):
             continue
         yield distance_from(index_of(entry, explored.shape), float(middle[entry]))
@@ -63,7 +63,7 @@ def search_pairs(explored: Explored) -> Iterator[Statistic]:
 
 
 def normal_ratio(explored: Explored, entry: int) -> Statistic:
-    """Return the log-likelihood ratio of an entry under normal laws; selection runs test whether it is one."""
+    """Return the log-likelihood ratio of an entry under normal laws; selection runs test whether it fits."""
     at = np.array([entry])
     spread = float(np.hypot(explored.x.sd[entry], explored.y.sd[entry]))
     shift = float(explored.y.mean[entry] - explored.x.mean[entry]) / spread
@@ -79,7 +79,7 @@ def normal_ratio(explored: Explored, entry: int) -> Statistic:
 
 
 def product(explored: Explored, one: int, other: int) -> Statistic:
-    """Return the statistic that multiplies how far two entries lie from their means, in standard deviations."""
+    """Return the product of two entries' distances from their means, in standard deviations."""
     pair = np.array([one, other])
     first, second = (f"output[{', '.join(map(str, index_of(entry, explored.shape)))}]" for entry in (one, other))
 

@@ -34,21 +34,21 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-GLANCE = 1 / 10  # share of the selection runs that looks for entries which move although the pair leaves them alone
-EXPLORING = 1 / 5  # share of the selection runs that finds what moves, where nothing tells that before
-ENOUGH = 2000  # runs that look at the digits of an output that is one number
-EXACT_ATTACKS = {"likelihood ratio", "paths"}  # attacks that know more than runs can teach
-CLEARLY = 3.0  # standard errors, beyond the largest of as many by chance, from which one is worth a try
-FAR = 1e30  # standard deviations that stand for more, so that eighth powers are finite
+GLANCE = 1 / 10  # share of the selection runs that explores if changed entries are known: others may move, too
+EXPLORING = 1 / 5  # share of the selection runs that explores if no changed entries are known
+ENOUGH = 2000  # most exploring runs if an output is one number: only its digits need them
+EXACT_ATTACKS = {"likelihood ratio", "paths"}  # attacks that no statistic learned from runs can beat
+CLEARLY = 3.0  # standard errors above the largest change expected by chance from which an entry is tried
+FAR = 1e30  # standard deviations at which values are clipped, so that eighth powers are finite
 GLIMPSE = 2**20  # numbers of either database whose third and fourth moments are compared
-CHUNK, ROW = 2**16, 2**8  # numbers worked on at a time, which fit the processor's cache; of one run, at least
+CHUNK, ROW = 2**16, 2**8  # numbers processed at a time, which fit the processor's cache; fewest columns at a time
 HELD = 2**21  # numbers of either database that are held in memory: 16 MiB
-NO_NUMBER = 1e300  # from here on a value is none: infinity, or what stands for a run that gave no number
+NO_NUMBER = 1e300  # larger values are not numbers: infinity, or the code of a run that gave no number
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, standard deviation and error of the variance of entries on one database, each of shape (entries,)."""
+    """Mean, standard deviation and standard error of the variance of entries on one database: shape (entries,) each."""
 
     runs: int
     mean: Floats
@@ -57,23 +57,23 @@ class Moments:
 
     @classmethod
     def of(cls, runs: int, blocks: Iterator[Floats]) -> Moments:
-        """Add up blocks of what `reduce` kept, as they come, into the first: each is as large as four outputs."""
+        """Return moments from blocks of sums. Blocks are added into the first, as each is as large as four outputs."""
         added = next(blocks)
         for block in blocks:
             added += block
             del block  # before the next is made
         added /= runs
         mean, second, third, fourth = added
-        square = mean**2  # no power above: of those, numpy makes logarithms
+        square = mean**2  # no higher power: numpy computes those by logarithms
         variance = np.maximum(second - square, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             about_mean = fourth - 4 * third * mean + 6 * second * square - 3 * square**2
             error = np.sqrt(np.maximum(about_mean - variance**2, 0.0) / runs)
-        return cls(runs, mean.copy(), np.sqrt(variance), error)  # and forget the rest
+        return cls(runs, mean.copy(), np.sqrt(variance), error)  # a copy, so that the sums are freed
 
     @staticmethod
     def reducer(center: Floats) -> Callable[[NDArray[Any]], Floats]:
-        """Return what keeps the sums of four powers about `center` of a block, shape (4, entries)."""
+        """Return a function that sums the first four powers about `center` over a block, shape (4, entries)."""
 
         def reduce(outputs: NDArray[Any]) -> Floats:
             outputs = outputs.reshape(len(outputs), -1)
@@ -93,7 +93,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Explored:
-    """What a few runs tell: moments of every entry about `center`, and the first outputs, shape (runs, entries)."""
+    """Results of exploring runs: moments of each entry about `center`, and the first outputs, shape (runs, entries)."""
 
     shape: tuple[int, ...]
     center: Floats
@@ -102,7 +102,7 @@ class Explored:
     held: tuple[NDArray[Any], NDArray[Any]]
 
     def first(self, numbers: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return as many of the first outputs on either database as hold so many numbers."""
+        """Return the first outputs of each database that hold at most `numbers` numbers; at least one output."""
         runs = max(1, numbers // self.center.size)
         x, y = self.held
         return x[:runs], y[:runs]
@@ -131,7 +131,7 @@ class Explored:
         return order[self.changes[order] >= clearly(self.changes.size)]
 
     def standard(self, values: NDArray[Any], entries: NDArray[np.intp] | slice = slice(None)) -> Floats:
-        """Return how far values of some entries lie from their means, in standard deviations; 0 for no number."""
+        """Return distances of some entries from their means, in standard deviations; 0 for what is not a number."""
         middle = (self.center + (self.x.mean + self.y.mean) / 2)[entries]
         spread = np.hypot(self.x.sd, self.y.sd)[entries]
         with np.errstate(over="ignore"):
@@ -140,7 +140,7 @@ class Explored:
 
 
 def explore(exploration: Exploration) -> Explored:
-    """Return what a few runs tell; they are spent once, by the attack that asks first."""
+    """Return the results of the exploring runs, which are made once, for the first attack that asks."""
     if "explored" not in exploration.shared:
         entries = math.prod(exploration.shape)
         if entries == 1:
@@ -155,7 +155,7 @@ def explore(exploration: Exploration) -> Explored:
             for blocks in exploration.outputs(held, lambda outputs: outputs.reshape(len(outputs), -1), Phase.EXPLORE, 2)
         )
         numbers = is_number(x)
-        with np.errstate(over="ignore"):  # sums about a near point keep their digits where means are large
+        with np.errstate(over="ignore"):  # sums about a nearby center lose no digits if means are large
             center = np.where(numbers, x, 0).sum(axis=0, dtype=np.float64) / np.maximum(numbers.sum(axis=0), 1)
         center[~np.isfinite(center)] = 0.0
         reduce = Moments.reducer(center)
@@ -170,22 +170,22 @@ def explore(exploration: Exploration) -> Explored:
 
 
 def glancing_runs(choosing: int) -> int:
-    """Return how many of the selection runs look at the digits of outputs that are one number."""
+    """Return the number of exploring runs if outputs are one number, of which they show the digits."""
     return min(max(4, int(choosing * GLANCE)), ENOUGH)
 
 
 def clearly(many: int) -> float:
-    """Return the change in standard errors that chance gives none of so many, from which one is worth a try."""
+    """Return the change, in standard errors, that none of `many` entries of equal laws is likely to reach."""
     return float(np.sqrt(2 * np.log(max(2, many)))) + CLEARLY
 
 
 def is_number(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which values are numbers: not infinite, and not so large that they stand for something else."""
+    """Tell which values are numbers: not infinite, and not so large that they are codes."""
     return np.ones(values.shape, bool) if values.dtype.kind in "biu" else np.abs(values) < NO_NUMBER
 
 
 def largest(values: Floats, most: int) -> NDArray[np.intp]:
-    """Return where the largest of many values are, largest first; of equal ones the first, and no number last."""
+    """Return the places of the largest values in descending order; ties keep their order, and NaN comes last."""
     if values.size > most:
         bound = np.partition(-values, most - 1)[most - 1]
         some = np.flatnonzero(~(-values > bound))
@@ -195,12 +195,12 @@ def largest(values: Floats, most: int) -> NDArray[np.intp]:
 
 
 def index_of(entry: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return where an entry of a flattened output is."""
+    """Return the index in an output of an entry of the flattened output."""
     return tuple(map(int, np.unravel_index(entry, shape))) if shape else ()
 
 
 def movers(x: Moments, y: Moments, most: int) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
-    """Return the shift and scale of every entry, which of them move most, and those by how many standard errors."""
+    """Return every entry's shift and scale, the entries that shift most, and their shifts in standard errors."""
     shift = y.mean - x.mean
     scale = np.sqrt((x.sd**2 + y.sd**2) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -210,7 +210,7 @@ def movers(x: Moments, y: Moments, most: int) -> tuple[Floats, Floats, NDArray[n
 
 
 def changed_entries(pair: NeighborPair, shape: tuple[int, ...], most: int = 1) -> list[tuple[int, ...]]:
-    """Return where the pair changes an output most, largest first; nowhere if outputs are not shaped like counts."""
+    """Return the entries that the pair changes most, largest first; none if outputs are not shaped like the data."""
     if not shape or not like_outputs(pair, shape):  # a single number needs no search
         return []
     change = pair.y.astype(float) - pair.x

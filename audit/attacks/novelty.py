@@ -1,4 +1,4 @@
-"""The attack on what is new: numbers among others that one database alone gives, or that nobody gave in any entry."""
+"""The attack on new values: numbers in gaps between those of one database, or beyond all that runs have given."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ Places = NDArray[np.intp]
 Entries = Sequence[int | None]
 Ordered = tuple[Floats, Places, Places, Places]  # distinct numbers, their rows, and how often x and y gave them
 
-SHARE = 1 / 4  # of the selection runs that teaches, where classifiers have not asked for as many
-MOST = 20_000  # runs that do
+SHARE = 1 / 4  # share of the selection runs used, unless classifiers have made as many
+MOST = 20_000  # most of these runs
 GLIMPSE = 2**16  # numbers of either database that are searched
-LEAST = 40  # runs on either database, fewer of which tell nothing
+LEAST = 40  # fewest runs on either database
 SINGLY = 128  # entries that are searched one by one
-SEVERAL = 4  # entries from which all are searched together, too: any of them may be meant
-GAPS = 24  # that are told apart
-FEWEST = 4  # numbers of one database that make a gap of the other
-TRIMMED = 8  # of which one at either end is left out: chance adds some there
-NEXT = 10.0**-DECIMALS  # between two numbers that are told apart
-AROUND = 16  # numbers on either side that say how wide gaps are there
-WIDE = 1 / 2  # share of these from which a gap is wide: of equal gaps one in 1e9 is by chance
-APART = 6.0  # mean gaps from a number within which nothing is new
-WIDEST = 2 * SINGLY  # of these, that are told from others
-SPANS = 1 / 4, 1, 4, 16  # how far an entry lies beyond what was seen
+SEVERAL = 4  # fewest entries of which all are searched together, too
+GAPS = 24  # most gaps that have codes
+FEWEST = 4  # fewest numbers of one database in a gap of the other
+TRIMMED = 8  # one in so many numbers of a gap is cut at either end, where chance adds some
+NEXT = 10.0**-DECIMALS  # between two distinct numbers
+AROUND = 16  # numbers on either side from which the usual width of gaps is estimated
+WIDE = 1 / 2  # share of their span from which a gap is wide; one in 1e9 equal gaps is by chance
+APART = 6.0  # mean gaps around a number in which a value does not count as new
+WIDEST = 2 * SINGLY  # most wide gaps
+SPANS = 1 / 4, 1, 4, 16  # distances beyond the numbers seen, in spans of these
 
 
 @dataclass(frozen=True)
 class Gap:
     """An open interval of numbers, or of their fractions, of one entry of an output or of any (None)."""
 
-    turn: tuple[int, float]  # a smaller one is more surprising
+    turn: tuple[int, float]  # sort key: the smaller, the more surprising
     low: float
     high: float
     entry: int | None
@@ -63,8 +63,8 @@ class Gap:
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
-    """Yield which gap of one database holds an entry, and how new an entry is to one or both."""
-    # Of equal laws, one of n gaps holds some log2(n) numbers of the other database by chance.
+    """Yield two statistics: which gap of one database holds an entry, and how far an entry lies beyond all seen."""
+    # Under equal laws, one of n gaps holds about log2(n) numbers of the other database by chance.
     if exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
         return
     x, y = taught(exploration)
@@ -73,7 +73,7 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
         return
     ordered = list(_ordered(x, y, entries))
     gaps = sorted((gap for one in ordered for gap in _one_sided(*one)), key=lambda gap: gap.turn)[:GAPS]
-    gaps.sort(key=lambda gap: gap.entry is None)  # what any entry does is less than what one does
+    gaps.sort(key=lambda gap: gap.entry is None)  # a gap of one entry is stronger evidence than one of any entry
     if gaps:
         yield _inside(gaps, exploration.shape)
     if len(entries) >= SEVERAL:
@@ -82,7 +82,7 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
 
 
 def taught(exploration: Exploration) -> list[NDArray[Any]]:
-    """Return the outputs that explored, and those that taught classifiers or as many more, shape (runs, entries)."""
+    """Return the exploring outputs and the training outputs of classifiers, or as many new ones: (runs, entries)."""
     explored = explore(exploration)
     entries = explored.center.size
     if (more := exploration.shared.get("taught")) is None:
@@ -106,8 +106,8 @@ def _ordered(x: NDArray[Any], y: NDArray[Any], entries: list[int]) -> Iterator[t
 
 
 def _distinct(x: Floats, y: Floats) -> Ordered:
-    """Return the distinct numbers of rows of shape (rows, numbers), where NaN is none."""
-    both = np.hstack([x, y])  # the last bit of each says on which database it was seen: one sort orders both
+    """Return the distinct numbers of each row, shape (rows, numbers), without NaN."""
+    both = np.hstack([x, y])  # the last bit of each marks its database, so that one sort orders both
     bits = both.view(np.int64)
     bits &= -2
     bits[:, x.shape[1] :] |= 1
@@ -124,7 +124,7 @@ def _distinct(x: Floats, y: Floats) -> Ordered:
 
 
 def _one_sided(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
-    """Yield the gaps between numbers of one database that hold most of the other."""
+    """Yield the gaps between numbers of one database that hold the most numbers of the other."""
     (values, row, of_x, of_y), rows = of, len(entries)
     on_x, on_y = of_x > 0, of_y > 0
     turns = (on_x[1:] != on_x[:-1]) | (on_y[1:] != on_y[:-1]) | (row[1:] != row[:-1]) | (on_x & on_y)[1:]
@@ -142,13 +142,13 @@ def _one_sided(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
             inside, less = np.repeat(values[first:last], of_new[first:last]), held[one] // TRIMMED
             low = float(inside[less]) - NEXT if first and row[first - 1] == which else -math.inf
             high = float(inside[-1 - less]) + NEXT if last < row.size and row[last] == which else math.inf
-            # The laws of entries may be of any kind: of each, the first two come first.
+            # Entries may have different laws, so that the first two gaps of each entry come before others.
             yield Gap((before[which] // 2, -float(surprise[one])), low, high, entries[which], fraction)
             before[which] += 1
 
 
 def _wide(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
-    """Yield the gaps of either database that are far wider than those around, which chance hardly makes."""
+    """Yield the gaps of either database that are far wider than those around, which is unlikely by chance."""
     for times in of[2:]:
         values, row = of[0][times > 0], of[1][times > 0]
         first, last = slice(None, 1 - 2 * AROUND), slice(2 * AROUND - 1, None)
@@ -161,7 +161,7 @@ def _wide(of: Ordered, entries: Entries, fraction: bool) -> Iterator[Gap]:
 
 
 def _numbers(outputs: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return the entries of outputs as scores are rounded, NaN where they are no numbers, and their fractions."""
+    """Return the entries of outputs, rounded as scores are (NaN if not a number), and their fractional parts."""
     flat = outputs.reshape(len(outputs), -1)
     with np.errstate(over="ignore"):
         numbers = np.asarray(np.where(is_number(flat), flat, np.nan), np.float64).round(DECIMALS)
@@ -182,7 +182,7 @@ def _inside(gaps: list[Gap], shape: tuple[int, ...]) -> Statistic:
 
 
 def _new(wide: list[Gap], x: Floats, y: Floats) -> Statistic:
-    """Return the statistic of how far any entry lies beyond what both databases gave, or in a wide gap."""
+    """Return the statistic of how far any entry lies outside the range of both databases, or whether in a wide gap."""
     low, high = np.maximum(x.min(axis=0), y.min(axis=0)), np.minimum(x.max(axis=0), y.max(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
         span = np.fmax(high - low, NEXT)

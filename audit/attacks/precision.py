@@ -1,4 +1,4 @@
-"""The attack on float noise: the last bits of a noisy number can tell what the noise was added to."""
+"""The attack on float noise: the last bits of a noisy number can reveal the value that the noise was added to."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ WAY_OUT = (
     "The last bits of float noise tell the databases apart: release rounded or exact noise; "
     'attack=Attack.without("precision") is for a simulation whose real counterpart does not use float noise.'
 )
-MOST = 2  # entries whose bits are looked at: those that the pair changes, and as many whose bits move most
-GLIMPSE = 2**17  # numbers of either database that say which entries those are
+MOST = 2  # entries whose bits are tried: those that the pair changes, and as many whose bits move most
+GLIMPSE = 2**17  # numbers of either database that choose these entries
 BITS = 52  # of the fraction of a float64
-ZERO, NO_NUMBER = 2000, 3000  # positions that stand for a number without any bit, and for no number
+ZERO, NO_NUMBER = 2000, 3000  # codes for 0, which has no bit, and for values that are not numbers
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
     """Return statistics of the bits of some entries that are neither whole nor rounded [1]_ [2]_.
 
-    A sum of a count and noise is rounded to the float's grid, coarse at a large count and fine at none: a count of 0
-    lets noise show bits that a count of 1 never has.
+    A sum of a count and noise is rounded to the grid of floats, which is coarser for larger numbers: with a count of
+    0, the sum can have bits that it never has with a count of 1.
 
     References
     ----------
@@ -67,14 +67,14 @@ def bits_of(index: tuple[int, ...]) -> tuple[Statistic, ...]:
 
 
 def lowest_bit(values: NDArray[Any]) -> IntArray:
-    """Return the largest k for which each value is a multiple of 2**k; far above all for 0 and what is no number."""
+    """Return the largest k for which each value is a multiple of 2**k; `ZERO` for 0, `NO_NUMBER` for no number."""
     mantissa, exponent, numbers = _parts(values)
     lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1] - 1
     return np.where(numbers, np.where(mantissa == 0, ZERO, lowest + exponent), NO_NUMBER)
 
 
 def significant_bits(values: NDArray[Any]) -> IntArray:
-    """Return how many bits each value has from its highest to its lowest set one; 0 for 0 and for what is no number."""
+    """Return the number of bits from the highest to the lowest set bit of each value; 0 for 0 and for no number."""
     mantissa, _, numbers = _parts(values)
     highest = np.frexp(np.abs(mantissa).astype(np.float64))[1]
     lowest = np.frexp((mantissa & -mantissa).astype(np.float64))[1]
@@ -82,7 +82,7 @@ def significant_bits(values: NDArray[Any]) -> IntArray:
 
 
 def _parts(values: NDArray[Any]) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
-    """Return whole numbers and exponents whose products with powers of 2 are the values, and which are numbers."""
+    """Return integers m and exponents e with values m * 2**e, and which values are numbers."""
     floats = values.astype(np.float64)
     numbers = is_number(floats)
     fraction, exponent = np.frexp(np.where(numbers, floats, 0.0))
@@ -90,7 +90,7 @@ def _parts(values: NDArray[Any]) -> tuple[IntArray, IntArray, NDArray[np.bool_]]
 
 
 def _unrounded(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which values have bits that rounding to nine decimals takes away."""
+    """Tell which values have bits that rounding to nine decimals removes."""
     floats = np.where(is_number(values), values, 0.0).astype(np.float64)
     with np.errstate(over="ignore"):
         rounded = np.round(floats, DECIMALS)

@@ -1,4 +1,4 @@
-"""What an attack is: a place to look for candidate statistics; the register of all, which are used, what they find."""
+"""The interface of attacks, which propose candidate statistics; their registry, and the choice of those that run."""
 
 from __future__ import annotations
 
@@ -40,32 +40,32 @@ __all__ = [
 
 Family = Literal["threshold", "cell"]
 
-OWN = "own statistics"  # in the place of an attack's name, where the caller gave the statistics
-WORDS = "words"  # the attack on what is inside words
+OWN = "own statistics"  # stands for an attack's name if the caller gave the statistics
+WORDS = "words"  # name of the attack on features of words
 
-MOST = 4 / 5  # share of the selection runs that attacks may spend: the others choose among their candidates
+MOST = 4 / 5  # share of the selection runs that attacks may spend; the other runs choose among the candidates
 
 
 class NoRunsError(ValueError):
-    """What an attack asks for would leave too few selection runs to choose the event."""
+    """An attack requested so many selection runs that too few would remain to choose the event."""
 
 
 @dataclass
 class Exploration:
-    """What an attack knows, the selection runs that it may spend, and what all attacks have found."""
+    """Input of an attack: the pair, the selection runs that it may spend, and what all attacks have found so far."""
 
     runs: Runs  # source of outputs; `outputs` draws from it and counts the runs used
     choosing: int  # selection runs in all
     statistics_by_attack: dict[str, tuple[Statistic, ...]] = field(default_factory=dict)  # in the order of the attacks
-    # Events by the pair alone: counted whatever the selection runs choose.
+    # Events that follow from the pair alone. They are counted whatever the selection runs choose.
     registered_events: list[Event] = field(default_factory=list)
-    shared: dict[str, Any] = field(default_factory=dict)  # what one attack has computed and others may use
-    spent: int = 0  # runs of all attacks, the extra ones included
-    extra_allowed: int = 0  # counting runs that attacks may spend before any of them is made
-    extra_used: int = 0  # and those that they have spent
-    current: str = ""  # name of the attack that looks now
-    skipped: tuple[str, ...] = ()  # attacks for which no runs were left
-    reading: Reading | None = None  # columns of the outputs, if these are not arrays of numbers
+    shared: dict[str, Any] = field(default_factory=dict)  # results that one attack computed and others reuse
+    spent: int = 0  # runs used by all attacks, including extra ones
+    extra_allowed: int = 0  # counting runs that attacks may use instead; none of them is made yet
+    extra_used: int = 0  # counting runs that they have used
+    current: str = ""  # name of the attack that is running
+    skipped: tuple[str, ...] = ()  # attacks skipped because too few runs remained
+    reading: Reading | None = None  # columns of outputs that are not numeric arrays
 
     @property
     def pair(self) -> NeighborPair:
@@ -74,12 +74,12 @@ class Exploration:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """The mechanism, which may know its likelihood or tree; None if outputs are given, or read as columns."""
+        """The mechanism, which may provide a likelihood or tree; None if outputs are given, or parsed into columns."""
         return getattr(self.runs, "mechanism", None) if self.reading is None else None
 
     @property
     def words(self) -> frozenset[int]:
-        """Entries whose numbers stand for words, and have no distances."""
+        """Entries whose numbers are codes of words, so that distances between them mean nothing."""
         columns = () if self.reading is None else self.reading.columns
         return frozenset(number for number, column in enumerate(columns) if column.words is not None)
 
@@ -89,13 +89,13 @@ class Exploration:
         return self.runs.shape
 
     def use_extra(self, runs: int) -> int:
-        """Take up to `runs` counting runs, none of which is made yet, for `outputs` to spend; return how many."""
+        """Reserve up to `runs` counting runs, none of which is made yet, for `outputs`; return how many it may use."""
         extra = 2 * (min(runs, self.extra_allowed - self.extra_used) // 2)
         self.extra_used += extra
         return extra
 
     def outputs(self, size: int, reduce: Reduce, *stream: int, written: bool = False) -> list[Iterator[NDArray[Any]]]:
-        """Spend `size` runs, half on each database; return what `reduce` keeps of their blocks."""
+        """Make `size` runs, half on each database; return the result of `reduce` for each block."""
         if self.spent + size - self.extra_used > MOST * self.choosing:
             raise NoRunsError(
                 f"attacks may spend {MOST:.0%} of {self.choosing} selection runs, got {self.spent + size}"
@@ -106,12 +106,12 @@ class Exploration:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The candidate statistics, in the order in which attacks looked."""
+        """The candidate statistics, in the order in which attacks ran."""
         return tuple(itertools.chain.from_iterable(self.statistics_by_attack.values()))
 
     @property
     def tried(self) -> tuple[str, ...]:
-        """The attacks that found a candidate statistic, in the order in which they looked."""
+        """The attacks that found candidate statistics, in the order in which they ran."""
         return tuple(name if name == OWN else underscored(name) for name in self.statistics_by_attack)
 
     def attack_of(self, statistic: Statistic) -> str:
@@ -126,7 +126,7 @@ class Exploration:
         return next((getattr(attack, "advice", "") for attack in registered() if underscored(attack.name) == by), "")
 
     def name_of(self, statistic: Statistic) -> str:
-        """Return the name of a statistic, with columns in words if it is about columns."""
+        """Return the name of a statistic, with the names of columns in place of indices."""
         return self._in_words(statistic.name)
 
     def _in_words(self, text: str) -> str:
@@ -134,7 +134,7 @@ class Exploration:
         return with_columns(with_columns(text, own), self.runs.columns)
 
     def counted(self, event: Event) -> Event:
-        """Return an event for the mechanism's own outputs, with their columns and words by name."""
+        """Return an event that reads outputs as the mechanism gives them, and is described with columns and words."""
         if event.statistic.written:
             return event
         labels = event.statistic.labels and {at: self._in_words(words) for at, words in event.statistic.labels.items()}
@@ -148,7 +148,7 @@ class Exploration:
 
 
 def with_columns(words: str, names: Sequence[str]) -> str:
-    """Return words of a report with the names of columns where they speak of entries of an output, or of its rows."""
+    """Return a text of a report with the names of columns in place of indices such as ``output[3]``."""
 
     def title(entry: str) -> str:
         *rows, column = entry.split(", ")
@@ -161,13 +161,13 @@ def with_columns(words: str, names: Sequence[str]) -> str:
 
 
 class SingleAttack(Protocol):
-    """A place to look for candidate statistics; it may have ``advice`` for results whose event it found."""
+    """An attack, which proposes candidate statistics; it may have ``advice`` for results whose event it found."""
 
     name: str  # with underscores, ``measure_loss(attack=...)`` takes it
-    automatic: bool  # whether ``"auto"`` looks here
+    automatic: bool  # whether ``"auto"`` includes it
 
     def candidates(self, exploration: Exploration) -> Iterable[Statistic]:
-        """Return candidate statistics; none if there is nothing to look at here."""
+        """Return candidate statistics; none if the attack does not apply."""
 
 
 @dataclass
@@ -184,12 +184,12 @@ _registered: dict[str, SingleAttack] = {}
 
 
 def register_attack(attack: SingleAttack) -> None:
-    """Register an attack, which looks after those before it and replaces one of the same name."""
+    """Register an attack. It runs after those registered before it, and replaces one of the same name."""
     _registered[attack.name] = attack
 
 
 def registered() -> tuple[SingleAttack, ...]:
-    """Return all attacks in the order in which they look: that of their registration."""
+    """Return all attacks in the order in which they run, which is that of their registration."""
     return tuple(_registered.values())
 
 
@@ -211,7 +211,7 @@ class Attack:
     statistics : tuple of Statistic, optional
         Search these only. Default: the statistics that `looks` finds.
     families : tuple of {"threshold", "cell"}
-        Scores beyond thresholds, and sets of single values that repeat; not of zero-concentrated promises.
+        Kinds of events: scores beyond thresholds, or sets of repeated values. Audits of zCDP use neither.
     looks : tuple of str
         Names of registered attacks, such as ``"entries"``. Default: all that are automatic.
     """
@@ -242,7 +242,7 @@ class Attack:
 
     @classmethod
     def without(cls, *names: str) -> Attack:
-        """Return the attack that searches everything but some names, such as ``"precision"``."""
+        """Return the attack that searches everything except some names, such as ``"precision"``."""
         _, *possible = attack_names()
         for name in names:
             if name not in possible:
@@ -255,12 +255,12 @@ class Attack:
 
 
 def attack_names() -> tuple[str, ...]:
-    """Return the names that `Attack.named` knows: ``"auto"``, the families of rules, and every registered attack."""
+    """Return the names that `Attack.named` accepts: ``"auto"``, the families of rules, and every registered attack."""
     return ("auto", *get_args(Family), *sorted(underscored(attack.name) for attack in registered()))
 
 
 def candidate_statistics(runs: Runs, attack: Attack, choosing: int, *, extra_allowed: int = 0) -> Exploration:
-    """Ask every attack in turn what of an output is worth looking at; what is no array of numbers is read before."""
+    """Run each attack for candidate statistics; outputs that are not numeric arrays are parsed into columns first."""
     if attack.statistics is not None:
         return Exploration(runs.as_given(), choosing, statistics_by_attack={OWN: attack.statistics})
     reading, spent = learn(runs, choosing, inside=WORDS in attack.looks) if runs.written else (None, 0)

@@ -1,4 +1,4 @@
-"""Outputs that are not arrays of numbers: which columns they have, and each column as numbers for every attack."""
+"""Parser of outputs that are not numeric arrays: it learns their columns, and turns each into numbers for attacks."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ __all__ = ["FORMS", "MANY", "Column", "Reading", "learn"]
 
 Floats = NDArray[np.float64]
 
-SHARE = 1 / 10  # of the selection runs that learn columns and words
-HELD = 2**24  # letters that are held in memory for that
-BLOCK = 2**28  # letters of one block, all texts as long as its longest: more are refused
-COLUMNS = 4096  # columns, and words of a column, that are told apart; all others count as one
-HOLDS = 256  # entries of a list up to which its words are counted
+SHARE = 1 / 10  # share of the selection runs from which columns and words are learned
+HELD = 2**24  # letters of these runs that are held in memory
+BLOCK = 2**28  # most letters of a block, all texts padded to the longest; larger blocks are refused
+COLUMNS = 4096  # most columns, and most words of a column, that are distinguished; further words share one code
+HOLDS = 256  # longest list whose words are counted
 LENGTH, KEYS, WITHIN = "length of ", "number of keys of ", " within "
 FORMS = TYPES, SIGN, ORDER = "type of ", "sign of zero of ", "order of keys of "
-FEW, MANY = 4, 64  # words of a column beyond which its words are looked into, and their ends, too
-LOOKED_INTO, NUMBERED = 4, 256  # columns of so many words that are, at most, and whose numbers are read
-INSIDE = 4  # numbers read inside a word
+FEW, MANY = 4, 64  # distinct words above which features of words are read, and also their first and last letters
+LOOKED_INTO, NUMBERED = 4, 256  # most columns whose features of words are read, and most whose numbers are
+INSIDE = 4  # most numbers read inside a word
 SHOWN = 80  # letters of a word that reports show
-ENDS = (1, 2, 4, 8)  # letters of a word's beginning and end
-THOUSANDS = ",' \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"  # what divides them
+ENDS = (1, 2, 4, 8)  # lengths of the first and last letters that are read
+THOUSANDS = ",' \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"  # separators of thousands
 NUMBERS = re.compile(rf"[-+]?(?:\d{{1,3}}(?:[{THOUSANDS}]\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 DIGITS = str.maketrans("", "", THOUSANDS)
 
 
 @dataclass(frozen=True)
 class Column:
-    """One number that is read of a written output."""
+    """One number that is read from a written output."""
 
-    source: str  # the part of an output that it is about, as `_leaves` names it
-    name: str  # in words, for the report
-    read: Callable[[str], Any] | None  # what is looked at of a word there: word or number; None: numbers as they are
-    words: tuple[str, ...] | None  # words in alphabetical order, whose numbers are their places; None: a number is read
+    source: str  # the part of an output that is read, as `_leaves` names it
+    name: str  # name in reports
+    read: Callable[[str], Any] | None  # feature of a word: a word or number; None: the part is a number
+    words: tuple[str, ...] | None  # sorted words, each coded by its place; None: a number is read
 
     def scores(self, values: Sequence[Any]) -> Floats:
         """Return one number for each value of the part, shape (runs,)."""
         if self.read is None:
-            # Zeros of both signs are one value here: which is which has a column of its own.
+            # Zeros of both signs are one value here; another column has the sign.
             return np.array([WORD if isinstance(value, str) else value for value in values], np.float64) + 0.0
         if not all(isinstance(value, str) for value in values):
             words = iter(self.scores([value for value in values if isinstance(value, str)]))
@@ -82,13 +82,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was learned of written outputs: their columns, and how words look."""
+    """The columns of written outputs, and the patterns of their words, as learned from some runs."""
 
-    columns: tuple[Column, ...]  # parts first, each once, or twice if it may be number or word; then what is in words
-    n_parts: int  # columns that are whole parts
-    numbers: frozenset[str]  # parts that were seen to be numbers
-    patterns: frozenset[tuple[str, str]]  # parts and patterns of their words: a word with its first numbers taken out
-    fixed: frozenset[str]  # lengths of lists that never vary: their columns say everything
+    columns: tuple[Column, ...]  # parts first, each twice if it may be number or word; then features of words
+    n_parts: int  # number of columns that are whole parts
+    numbers: frozenset[str]  # parts that were numbers in some run
+    patterns: frozenset[tuple[str, str]]  # parts, and patterns of their words: # replaces the first numbers
+    fixed: frozenset[str]  # lengths of lists that never vary: the columns of their entries suffice
 
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
@@ -112,7 +112,7 @@ class Reading:
         return np.array([not self._is_known(parts) for parts in _leaves(distinct, False)], np.float64)[inverse]
 
     def _is_known(self, parts: dict[str, Any]) -> bool:
-        """Tell whether a number, or a word of its pattern, was seen in the place of each part."""
+        """Return whether each part is known: a number where numbers were seen, or a word of a pattern seen there."""
         words = {name: part for name, part in parts.items() if type(part) is str}
         new = parts.keys() - words.keys() - self.numbers
         return all(_list_of(name) in self.fixed for name in new) and all(
@@ -121,7 +121,7 @@ class Reading:
 
 
 def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
-    """Return what written outputs hold, `inside` words of many values too, and how many selection runs it took."""
+    """Learn the columns of written outputs, with features of words if `inside`; return also the number of runs used."""
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
@@ -130,7 +130,7 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
 
 
 def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
-    """Return what some outputs hold, each given by its parts."""
+    """Return the columns of outputs, each of which is given as a mapping of its parts."""
     names = Counter(name for parts in outputs for name in parts)
     constant = {name for name in names if name.startswith(FORMS)} - _varying(outputs)
     lengths = [name for name in names if name.startswith(LENGTH)]
@@ -146,41 +146,41 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         if words[name]:
             columns.append(_words(name, name, str, words[name]))
     columns = columns or [Column("output", "output", None, None)]  # every run raised, or gave an empty list
-    n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # of as many words the first
-    # Few runs show few words, although none repeats.
+    n_parts, many = len(columns), sorted(words, key=lambda name: -len(words[name]))  # ties keep their order
+    # The second limit is for few runs, which show few distinct words even if none repeats.
     many = [name for name in many if name not in constant and len(words[name]) > min(FEW, words[name].total() / 2)]
     for place, name in enumerate(many[:NUMBERED] if inside else ()):
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
-    dropped = names.keys() - frequent - constant  # not read: outputs that have them count as never seen
+    dropped = names.keys() - frequent - constant  # not read; outputs that have them count as never seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
     seen = frozenset(numbers - dropped), frozenset(patterns), frozenset(fixed)
     return Reading(tuple(map(_lettered, columns)), n_parts, *seen)
 
 
 def _lettered(column: Column) -> Column:
-    """Return a column with its name in letters of all alphabets, which JSON writes in ASCII."""
+    """Return a column whose name has Unicode letters in place of the ASCII escapes of JSON."""
     name = re.sub(r"\\u([0-9a-f]{4})", lambda code: chr(int(code[1], 16)), column.name)
     return replace(column, name=name) if name.isprintable() else column
 
 
 def _words(source: str, name: str, read: Callable[[str], Any], words: Iterable[str]) -> Column:
-    """Return the column that tells words apart: the most frequent ones, if there are too many."""
+    """Return the column that codes words: the most frequent ones, if there are too many."""
     frequencies = Counter(read(word) for word in (words.elements() if isinstance(words, Counter) else words))
     return Column(source, name, read, tuple(sorted(word for word, _ in frequencies.most_common(COLUMNS))))
 
 
 def _numbers(name: str, words: Iterable[str]) -> Iterator[Column]:
-    """Yield the numbers inside words of many values."""
+    """Yield columns of the numbers inside words."""
     most = max(len(NUMBERS.findall(word)) for word in words)
     for place in range(min(INSIDE, most)):
         yield Column(name, f"number {place + 1} in {name}", functools.partial(_number, place), None)
 
 
 def _inside(name: str, words: Counter[str]) -> Iterator[Column]:
-    """Yield what else may be told inside such words: their length, their beginning and end, what is no number."""
+    """Yield columns of other features of words: their length, first and last letters, and the text around numbers."""
     yield Column(name, f"length of {name}", len, None)
     if len(set(map(_pattern, words))) < len(words):
-        yield _words(name, f"text around the numbers of {name}", _pattern, words)  # where it is new, no power is said
+        yield _words(name, f"text around the numbers of {name}", _pattern, words)  # if new, no power is stated
     for letters in ENDS if len(words) > min(MANY, words.total() / 2) else ():
         several = "letter" if letters == 1 else f"{letters} letters"
         yield _words(name, f"first {several} of {name}", itemgetter(slice(letters)), words)
@@ -193,12 +193,12 @@ def _number(place: int, word: str) -> float:
 
 
 def _pattern(word: str) -> str:
-    """Return a word with its first numbers taken out, which are read as numbers."""
+    """Return a word with # in place of its first numbers, which have columns."""
     return NUMBERS.sub("#", word, count=INSIDE)
 
 
 def _texts(texts: NDArray[Any]) -> NDArray[Any]:
-    """Return written outputs as an array that a store can keep: JSON is ASCII."""
+    """Return written outputs as an array of bytes, which the cache of blocks can store: JSON is ASCII."""
     longest = max(map(len, texts), default=0)
     if longest * len(texts) > BLOCK:
         raise ValueError(f"outputs must be written in at most {BLOCK // len(texts)} letters each, got {longest}")
@@ -206,7 +206,7 @@ def _texts(texts: NDArray[Any]) -> NDArray[Any]:
 
 
 def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]:
-    """Return values once each, and which of them stands at each place."""
+    """Return the distinct values in order of appearance, and the index of each value among them."""
     place: dict[Any, int] = {}
     inverse = np.array([place.setdefault(value, len(place)) for value in values], np.intp)
     return tuple(place), inverse
@@ -214,7 +214,7 @@ def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]
 
 @functools.lru_cache(maxsize=2)
 def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
-    """Return the numbers and words in written outputs by their places, `form` among them; none if it raised."""
+    """Return each output's numbers and words by part, with types and signs if `form`; none for a run that raised."""
     parted = [("null", "", "") if text.startswith(MARK) else text.partition(FORM) for text in texts]
     values = json.loads(f"[{','.join([text for text, *_ in parted])}]")
     leaves: list[dict[str, Any]] = []
@@ -228,7 +228,7 @@ def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
 
 
 def _add_form(parts: dict[str, Any], types: dict[str, str]) -> None:
-    """Add types and signs of zeros to what is in an output, given the types that JSON does not have."""
+    """Add types and signs of zeros to the parts of an output, given the types that JSON cannot express."""
     for name, value in tuple(parts.items()):
         place = name.removeprefix(LENGTH).removeprefix(KEYS)
         if place != name and WITHIN not in name:
@@ -237,11 +237,11 @@ def _add_form(parts: dict[str, Any], types: dict[str, str]) -> None:
             parts[TYPES + place] = types.pop(place, NAMES.get(value, type(value).__name__))
             if value == 0 and type(value) is float:
                 parts[SIGN + place] = repr(value)
-    parts.update({TYPES + place: name for place, name in types.items()})  # of keys
+    parts.update({TYPES + place: name for place, name in types.items()})  # types of keys
 
 
 def _varying(outputs: Sequence[dict[str, Any]]) -> set[str]:
-    """Return which types, signs of zeros and orders of keys tell more than the values that have them."""
+    """Return the types, signs of zeros and orders of keys that do not follow from the values."""
     variants: dict[str, set[tuple[Any, str]]] = defaultdict(set)
     for parts in outputs:
         for name in parts:
@@ -267,7 +267,7 @@ def _is_one_order(orders: Iterable[tuple[Any, str]]) -> bool:
 
 
 def _list_of(name: str) -> str:
-    """Return the name of the length of the list that a count of its words is about."""
+    """Return the name of a list's length, given the name of a count of one of its words; else an empty text."""
     return LENGTH + name.rpartition(WITHIN)[2] if WITHIN in name else ""
 
 
@@ -285,7 +285,7 @@ def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
         leaves[name] = value if type(value) in (int, str, bool) else value_of(value)
         return
     for place, part in zip(_parts(name, keys), parts, strict=True):
-        if type(part) in (int, str) or (type(part) is float and part == part):  # most parts, and the longest way above
+        if type(part) in (int, str) or (type(part) is float and part == part):  # most parts: no call is needed
             leaves[place] = part
         else:
             _walk(place, part, leaves, form)
@@ -296,5 +296,5 @@ def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
 
 @functools.lru_cache(maxsize=16)
 def _parts(name: str, keys: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of parts by their keys; outputs have the same ones again and again."""
+    """Return the names of parts by their keys; cached, as outputs repeat them."""
     return tuple([f"{name}[{key}]" for key in keys])

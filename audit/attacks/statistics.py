@@ -1,4 +1,4 @@
-"""Statistics of several entries of an output, or of what is read of one; each scores a run alike in every batch."""
+"""Statistics of several entries of an output, or of a feature of one. A run's score does not depend on its batch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["INFINITE", "added", "agreement", "distance_from", "dot", "of_entry",
 Floats = NDArray[np.float64]
 Index = tuple[int, ...]
 
-INFINITE = 1e75  # what stands in a sum for infinity and for what is no number, so that its fourth power is finite
+INFINITE = 1e75  # replaces infinities and values that are not numbers in a sum, so that its fourth power is finite
 
 
 def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any]]) -> Statistic:
-    """Return the statistic of what is read of one entry of each output, shape (runs,); ``{}`` in its name is that."""
+    """Return the statistic `read` of one entry of each output, shape (runs,); ``{}`` in `name` stands for the entry."""
     pick: tuple[Any, ...] = (slice(None), *index)
     return Statistic(name.format(cell(*index).name), lambda outputs: read(outputs[pick]))
 
@@ -40,7 +40,7 @@ def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[
 
 
 def weighted_sum(cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]) -> Statistic:
-    """Return how far entries lie from their middles, added up: by shift over variance the log-ratio of normal laws."""
+    """Return a weighted sum of entries; with weights of shift / variance, the log-likelihood ratio of normal laws."""
     sides = _sides(cells, middles, weights)
     return Statistic(
         f"weighted sum of {_output_at(cells)}", lambda outputs: _unless_raised(outputs, added(sides(outputs)))
@@ -48,17 +48,17 @@ def weighted_sum(cells: Sequence[Index], middles: Sequence[float], weights: Sequ
 
 
 def sum_of_entries() -> Statistic:
-    """Return the statistic that adds up all entries of an output, which invariants keep exact."""
+    """Return the statistic that adds up all entries of an output: an invariant keeps this sum exact."""
 
     def score(outputs: NDArray[Any]) -> Floats:
         flat = outputs.reshape(len(outputs), -1)
-        return np.where(is_value(flat).any(axis=1), flat.min(axis=1), added(flat))  # what is no number has no sum
+        return np.where(is_value(flat).any(axis=1), flat.min(axis=1), added(flat))  # a run that raised has no sum
 
     return Statistic("sum of output", score)
 
 
 def distance_from(index: Index, middle: float) -> Statistic:
-    """Return the statistic of two-sided events: how far one entry lies from a value; what is no number stays."""
+    """Return the statistic of two-sided events: distance of an entry from a value; codes of runs that raised stay."""
     entry = cell(*index)
 
     def score(outputs: NDArray[Any]) -> Floats:
@@ -69,14 +69,14 @@ def distance_from(index: Index, middle: float) -> Statistic:
 
 
 def added(entries: NDArray[Any]) -> Floats:
-    """Return the sum of each row, alike in every batch; infinities on either side speak for neither database."""
+    """Return the sum of each row, the same in every batch; 0 for opposite infinities, which favor neither database."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = np.ascontiguousarray(entries, np.float64).sum(axis=1)
     return np.where(np.isnan(total), 0.0, total)
 
 
 def dot(entries: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
-    """Return the product of each row with weights, shape (runs,), alike in every batch: BLAS rounds by its shape."""
+    """Return the product of each row with weights, shape (runs,), the same in every batch, unlike BLAS."""
     return np.asarray(np.einsum("re,e->r", np.ascontiguousarray(entries), weights))
 
 
@@ -87,7 +87,7 @@ def _output_at(cells: Sequence[Index]) -> str:
 def _sides(
     cells: Sequence[Index], middles: Sequence[float], weights: Sequence[float]
 ) -> Callable[[NDArray[Any]], Floats]:
-    """Return what gives the weighted distances of entries from their middles, shape (runs, cells)."""
+    """Return a function that gives the weighted distances of entries from their middles, shape (runs, cells)."""
     pick: tuple[Any, ...] = slice(None), *(np.array(axis) for axis in zip(*cells, strict=True))
 
     def sides(outputs: NDArray[Any]) -> Floats:
@@ -98,6 +98,6 @@ def _sides(
 
 
 def _unless_raised(outputs: NDArray[Any], scores: Floats) -> Floats:
-    """Return scores, but of runs that raised what says so."""
+    """Return scores; for runs that raised, the code of the exception."""
     first = outputs.reshape(len(outputs), -1)[:, 0]
     return np.where((first >= RAISED) & (first < NAN), first, scores)

@@ -1,4 +1,4 @@
-"""Losses spread thinly over many entries, as of tables that were made to agree: more runs teach, and differences."""
+"""Losses spread thinly over many entries, as in tables made consistent: a score learned from more runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["Features", "apart", "combined_score", "companions", "one_thread", "p
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-FAR = 1e4  # interquartile ranges beyond which a learner need not tell values apart, infinity included
-KNOWN = 4.0  # standard errors by which scores of other runs must differ for more runs to teach anything
-GAIN = 1.2  # times that the runs which taught are further apart than others, from which more runs teach more
-LEADS, COMPANIONS = 16, 8  # entries that move, and entries that vary with each of them
-FEWEST = 100  # runs on either database, fewer of which do not tell what varies together
+FAR = 1e4  # interquartile ranges at which values are clipped, infinities included
+KNOWN = 4.0  # standard errors by which scores of held-out runs must differ before more runs are used for training
+GAIN = 1.2  # ratio of training to held-out distance above which more runs help
+LEADS, COMPANIONS = 16, 8  # most entries that move (leads), and most entries correlated with each
+FEWEST = 100  # fewest runs on either database for correlations
 KNOTS = (-1.0, 0.0, 1.0)  # interquartile ranges from the middle where a curve may bend
 HELD = 2**26  # numbers that a curve's fit may hold: 256 MiB
 CHUNK = 2**13  # runs that are scored at a time
@@ -46,12 +46,12 @@ class Features:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of features."""
         return self.entries.size + self.leads.size
 
 
 def companions(explored: Explored, entries: Places) -> Features:
-    """Return some entries, and those that vary with the ones that clearly move, as parts of tables that add up do."""
+    """Return entries, and those correlated with the ones that clearly move, as parts of tables that add up are."""
     x, y = explored.held
     _, _, best, by = movers(explored.x, explored.y, LEADS)
     leads = best[by >= clearly(explored.center.size)]
@@ -83,14 +83,14 @@ def apart(x: Floats, y: Floats) -> tuple[float, float]:
 def still_gains(
     scores: Iterable[Callable[[Floats], Floats]], taught: Sequence[Floats], fresh: Sequence[Floats]
 ) -> bool:
-    """Tell whether more runs would teach more: scores tell fresh runs apart, yet far less than those that taught."""
+    """Tell whether more training runs would help: scores separate fresh runs, but far less than training runs."""
     distances = [(apart(*map(score, taught))[0], *apart(*map(score, fresh))) for score in scores]
     clear = max(errors for _, _, errors in distances)
     return clear >= KNOWN and any(learned > GAIN * shown for learned, shown, _ in distances)
 
 
 def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int) -> Statistic:
-    """Return the mean log-odds of `y` of a slow boosting and of additive curves: chance errors of either are halved."""
+    """Return the mean log-odds of `y` of slow boosting and of additive curves: the mean halves the errors of each."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
     from sklearn.linear_model import LogisticRegression
 
@@ -129,12 +129,12 @@ def combined_score(on_x: Floats, on_y: Floats, features: Features, *, seed: int)
 
 
 def _bent(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values and steps of each about the knots, of which curves are sums."""
+    """Return values and smooth steps at the knots, the basis functions of additive curves."""
     return np.hstack([np.clip(values, -10, 10) * 0.3, *(np.tanh(2 * (values - knot)) for knot in KNOTS)])
 
 
 def standardizer(outputs: NDArray[Any]) -> Callable[[Floats], Floats]:
-    """Return what takes values of features to interquartile ranges from their middles."""
+    """Return a function that standardizes features: distances from the median in interquartile ranges."""
     first, center, last = np.quantile(outputs.astype(np.float64), [0.25, 0.5, 0.75], axis=0, method="nearest")
     with np.errstate(invalid="ignore", over="ignore"):
         spread = last - first
@@ -149,13 +149,13 @@ def standardizer(outputs: NDArray[Any]) -> Callable[[Floats], Floats]:
 
 
 def one_thread() -> Any:
-    """Return what keeps the libraries of learners to one thread: blocks are at work side by side already."""
+    """Return a context in which scikit-learn uses one thread: blocks run in parallel already."""
     return _libraries().limit(limits=1)
 
 
 @functools.cache
 def _libraries() -> Any:
-    """Return the libraries that learners have loaded; to look for them takes long."""
+    """Return the numeric libraries that scikit-learn has loaded; cached, as finding them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

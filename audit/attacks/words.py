@@ -10,7 +10,7 @@ __all__ = ["candidates"]
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
-    """Return one statistic for each thing that is read of words, and of words that repeat the words themselves."""
+    """Return one statistic for each feature of words, and one for the words themselves if they repeat."""
     if exploration.reading is None:
         return ()
     columns = exploration.reading.columns

@@ -19,13 +19,13 @@ __all__ = ["candidates", "path_statistics"]
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
-Read = Callable[[NDArray[Any], Places], Floats]  # of outputs, the counts of some areas
+Read = Callable[[NDArray[Any], Places], Floats]  # returns the counts of some areas in outputs
 
 NAMED = 8  # areas that a name lists
 
 
 def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
-    """Return totals along the paths that the pair changes, of a mechanism that tells its ``areas``."""
+    """Return totals along the paths that the pair changes, if the mechanism provides its ``areas``."""
     areas = getattr(exploration.mechanism, "areas", None)
     if areas is None:
         return ()
@@ -36,7 +36,7 @@ def candidates(exploration: Exploration) -> tuple[Statistic, ...]:
 def path_statistics(
     pair: NeighborPair, parent: ArrayLike, released: ArrayLike, *, leaves: ArrayLike | None = None
 ) -> tuple[Statistic, ...]:
-    """Return statistics of areas whose totals a pair changes: as released, and above leaves as before raking."""
+    """Return statistics of areas whose totals a pair changes, both of raked counts and of counts before raking."""
     # Raking spreads the noise of an area over its children: one raked count shows the budget of its own level only
     # (Flaxman, 2019, section 2.2: a quarter of the loss). The noisy counts before it have independent noise each, so
     # that their losses add up. `unrake` recovers them; where it fails the score is 0. `leaves` are the nodes of the
@@ -56,7 +56,7 @@ def path_statistics(
         raise ValueError("pair must change a count, got two databases of the same counts")
 
     def known(values: Floats, part: Places) -> Floats:
-        return np.where(np.isnan(values), middle[nodes[part]], values)  # on the middle, it speaks for neither database
+        return np.where(np.isnan(values), middle[nodes[part]], values)  # the middle favors neither database
 
     sources: dict[str, Read] = {
         "raked": lambda outputs, part: known(tree.totals(outputs, nodes[part]), part),
@@ -72,7 +72,7 @@ def path_statistics(
 def _statistics(
     kind: str, read: Read, nodes: NDArray[np.int64], level: NDArray[np.int64], middle: Floats, change: Floats
 ) -> Iterator[Statistic]:
-    """Yield all areas jointly and in sum, then each level by itself, of counts as `read` reads them."""
+    """Yield statistics of the counts that `read` returns: all areas jointly, their sum, then each level by itself."""
     signs, every = np.sign(change), np.arange(nodes.size)
 
     def joint(part: Places) -> Statistic:

@@ -1,4 +1,4 @@
-"""Un-raking: which whole numbers stood in a raked table before it was scaled."""
+"""Un-raking: recover the whole numbers that a table held before raking scaled it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)  # relative error of a raked value, or of a sum of thousands of them
-STEPS = 40  # denominators more than double at each step, and float64 tells none apart beyond 2**27
-SURE = 1e-3  # most that the square of a denominator, times the error, may be: how often chance finds a fraction
-WHOLE = 0.25  # what is further than this from a whole number is none
+STEPS = 40  # denominators more than double at each step, and float64 resolves none beyond 2**27
+SURE = 1e-3  # largest denominator**2 * error: the probability that chance finds a fraction
+WHOLE = 0.25  # values further than this from a whole number are not whole
 
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Areas nested in areas, and the ones that an output holds: its leaves in any order, and some nodes above them."""
+    """A tree of areas, and the nodes that an output holds: all leaves in any order, and some nodes above them."""
 
     # Nodes come after their parent; the root is node 0, with parent -1. `released` is the node of each entry.
 
@@ -95,7 +95,7 @@ class Tree:
             return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in columns])
 
     def flat(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """Return outputs with one axis of entries, or say what is wrong with them."""
+        """Return outputs with one axis of entries, or raise an error if they do not fit the tree."""
         array = np.asarray(outputs)
         if array.dtype.kind not in "iuf":
             raise TypeError(f"outputs must be real numbers, got dtype {array.dtype}")
@@ -106,14 +106,14 @@ class Tree:
         return np.ascontiguousarray(array.reshape(len(array), self.released.size))
 
     def part(self, flat: NDArray[Any], node: int) -> NDArray[Any]:
-        """Return the entries that add up to a node, shape (runs, k), each run in one piece: so sums round least."""
+        """Return the entries that add up to a node, shape (runs, k), contiguous in each run: so sums round least."""
         entries = self.entries[node]
         if entries[-1] - entries[0] == entries.size - 1 and (np.diff(entries) == 1).all():
             return flat[:, entries[0] : entries[-1] + 1]
         return np.take(flat, entries, axis=1)
 
 
-@np.errstate(all="ignore")  # a family without proportions divides by zero, and is NaN in the end
+@np.errstate(all="ignore")  # a family with a sum of 0 divides by zero, and becomes NaN
 def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> Floats:
     """Recover the noisy whole numbers that a table held before it was raked from the top down; NaN where they are lost.
 
@@ -121,9 +121,9 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
     terms (Hardy and Wright, "An Introduction to the Theory of Numbers", theorem 184), give the noisy children up to a
     common divisor, and the multiple nearest to the expected counts, `around`, is taken.
 
-    A family fails where its shares are no fractions that float64 can tell (from 3e11 for the smallest child times the
-    sum, which is then looked for near the expected one), where its parent is 0, and where all its children are equal.
-    It is wrong where a common divisor leaves another multiple nearer: often with two children, seldom with many.
+    A family fails if float64 cannot resolve its shares as fractions (from 3e11 for the smallest child times the sum,
+    which is then searched near the expected one), if its parent is 0, or if all its children are equal. It is wrong if
+    a common divisor makes another multiple nearer: often with two children, seldom with many.
     """
     flat = tree.flat(outputs)
     recovered = np.full((len(flat), nodes.size), np.nan)
@@ -158,14 +158,14 @@ def unrake(tree: Tree, outputs: NDArray[Any], nodes: Index, around: Floats) -> F
 
 
 def _sums(tree: Tree, flat: NDArray[Any], nodes: Sequence[int] | Index) -> tuple[Floats, Floats]:
-    """Return the values of nodes and the sums of the sizes of their terms, which limit how they round."""
+    """Return the values of nodes and the sums of the absolute values of their terms, which bound rounding errors."""
     parts = [tree.part(flat, node) for node in nodes]
     values = np.column_stack([np.sum(part, axis=1, dtype=np.float64) for part in parts])
     return values, np.column_stack([np.sum(np.abs(part), axis=1, dtype=np.float64) for part in parts])
 
 
 def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
-    """Return the whole numbers of a family's shares, nearest to what is expected, shape (runs, children); else NaN."""
+    """Return whole numbers with a family's shares, nearest to the expected ones, shape (runs, children); else NaN."""
     runs = np.arange(len(shares))
     first = np.where(shares == 0, np.inf, np.abs(shares)).argmin(axis=1)
     total = _denominator(shares[runs, first], errors[runs, first])
@@ -180,7 +180,7 @@ def _counts(shares: Floats, errors: Floats, expected: Floats) -> Floats:
     rounded = np.rint(counts)
     lost = (rounded == rounded[:, :1]).all(axis=1)
     lost |= ~(np.abs(counts - rounded) <= np.minimum(errors * total[:, None], WHOLE)).all(axis=1)
-    # The least squares of noise that is equal on all children.
+    # Least squares for noise of equal variance on all children.
     factor = np.maximum(np.rint((rounded * expected).sum(axis=1) / np.square(rounded).sum(axis=1)), 1.0)
     return np.where(lost[:, None], np.nan, rounded * factor[:, None])
 
@@ -213,8 +213,8 @@ def _denominator(numbers: Floats, errors: Floats) -> Floats:
 
 def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
     """Return the whole number nearest to the expected one whose share is whole too, shape (runs,)."""
-    # Two neighboring convergents span all pairs of a step from the expected sum and what it does to the distance of the
-    # share from a whole number: the step that closes the distance is their nearest combination.
+    # A step from the expected sum changes the distance of the share from a whole number. Two neighboring convergents
+    # are a basis of all pairs of step and change: their nearest whole combination closes the distance.
     start = np.rint(expected)
     miss = shares * start - np.rint(shares * start)
     most = 1 / (4 * np.abs(start) * errors)
@@ -230,7 +230,7 @@ def _sum_near(shares: Floats, errors: Floats, expected: Floats) -> Floats:
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> Index:
-    """Return a filled row of integers, read-only."""
+    """Return a read-only array of integers that is not empty."""
     numbers = np.asarray(values)
     if numbers.ndim != 1 or numbers.size == 0:
         raise ValueError(f"{name} must be a filled row of nodes, got shape {numbers.shape}")

@@ -1,4 +1,4 @@
-"""The attack on tables as sets of rows: who is among synthetic records shows in no entry, as rows come in any order."""
+"""The attack on tables as sets of rows: if synthetic records come in any order, no single entry shows a person."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["candidates"]
 
 Floats = NDArray[np.float64]
 
-SHARE = 1 / 8  # of the selection runs that look at tables which are written down; others were explored before
-KNOWN = 1 / 2  # of the error probability, for the rows that are known: no run has to choose them
-LEAST, LARGER = 240, 1 / 5  # runs that do, unless rows are known, and the largest share that they may be
-HELD = 2**21  # values of either database that are looked at
-CODED: dict[int, Any] = {}  # codes of the outputs that there are, for the statistics that come next
+SHARE = 1 / 8  # share of the selection runs for tables in written outputs; numeric ones were explored before
+KNOWN = 1 / 2  # share of the error probability for known rows, which no run has to choose
+LEAST, LARGER = 240, 1 / 5  # fewest runs for written tables unless rows are known, and their largest share
+HELD = 2**21  # values of either database that are compared
+CODED: dict[int, Any] = {}  # cache of the codes of outputs that are in memory, shared by statistics
 
 
 def candidates(exploration: Exploration) -> Iterator[Statistic]:
-    """Yield statistics of rows, and rows less one column, that are known to differ or clearly do in a few runs."""
+    """Yield statistics of rows, and of rows without one column, that differ by the pair or clearly do in a few runs."""
     layout = layout_of(exploration)
     if layout is None or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
         return
@@ -36,7 +36,7 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
     sides = _looked_at(exploration, layout, few=bool(known))
     teach = min(codes.shape[1] for codes in sides) >= FEWEST
     found = differing_rows(sides) if teach else []
-    if teach:  # or outputs are of another kind: no column has any of the values
+    if teach:  # a row of which no column has any value belongs to outputs of another kind
         known = [one for one in known if any((codes == one[1][:, None, None]).any() for codes in sides)]
     if not (known or found or exploration.reading or _in_any_order(exploration)):
         return
@@ -52,7 +52,7 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
     for name, row, _ in known if teach and 1 < layout.width <= COLUMNS else ():
         if (weights := differing_pairs(sides, row)).any():
             yield _weighed_pairs(layout, name, row, weights)
-    more = any(one.values.size > 1 for one in found)  # or the clearest row, and those like it, tell as much
+    more = any(one.values.size > 1 for one in found)  # otherwise the clearest row, and those like it, suffice
     kinds = {one.without for one in found[:1]}, {-1}, {one.without for one in found if more}
     for columns in dict.fromkeys(map(frozenset, kinds)):
         if some := [one for one in found if one.without in columns]:
@@ -81,7 +81,7 @@ def _held(blocks: Iterator[Codes], width: int) -> Codes:
 
 
 def _in_any_order(exploration: Exploration) -> bool:
-    """Tell whether all rows of tables are alike on average, as those of records in any order are."""
+    """Tell whether all rows of tables have the same mean, as records in random order do."""
     explored = explore(exploration)
     x, shape = explored.x, exploration.shape
     means, errors = (explored.center + x.mean).reshape(shape), (x.sd / np.sqrt(x.runs)).reshape(shape)
@@ -90,7 +90,7 @@ def _in_any_order(exploration: Exploration) -> bool:
 
 
 def _nearest(found: Sequence[Differing]) -> list[Codes]:
-    """Return the row that those which differ most clearly have in common: each may be it but for one column."""
+    """Return the row that most clearly differing rows agree on; each of them may differ from it in one column."""
     rows = np.array([one.example for one in found for _ in range(2 if one.without < 0 else 1)])
     near = rows[(rows == rows[:1]).sum(axis=1) >= rows.shape[1] - 2] if len(rows) else rows
     values = [np.unique(column, return_counts=True) for column in near.T]
@@ -98,7 +98,7 @@ def _nearest(found: Sequence[Differing]) -> list[Codes]:
 
 
 def _coded(layout: Layout, outputs: NDArray[Any]) -> Codes:
-    """Return outputs in codes, shape (columns, runs, rows), which last as long as they do."""
+    """Return the codes of outputs, shape (columns, runs, rows), cached as long as the outputs exist."""
     key = id(outputs)
     outputs_coded, by, codes = CODED.get(key, (None, None, None))
     if codes is None or outputs_coded() is not outputs or by != layout:
@@ -108,13 +108,13 @@ def _coded(layout: Layout, outputs: NDArray[Any]) -> Codes:
 
 
 def _different(codes: Codes) -> NDArray[np.intp]:
-    """Return how many different rows each table has, up to a constant: a written one has one more, which is no row."""
+    """Return the number of different rows of each table, up to a constant: written ones have one padding row more."""
     rows = np.sort(next(hashed(codes)), axis=1)
     return np.asarray((rows[:, 1:] != rows[:, :-1]).sum(axis=1))
 
 
 def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
-    """Yield how many rows are equal to one; whether any is, but in one column; and how many columns of any row are."""
+    """Yield the number of rows equal to `row`, whether any differs in at most one column, and most equal columns."""
     width = np.count_nonzero(row != ANY)
 
     def like(outputs: NDArray[Any]) -> NDArray[Any]:
@@ -136,8 +136,8 @@ def _like(layout: Layout, name: str, row: Codes) -> Iterator[Statistic]:
 
 
 def _weighed_rows(layout: Layout, found: Sequence[Differing]) -> Statistic:
-    """Return the statistic that adds up what all rows of a table weigh that were found to differ."""
-    top = np.uint64(40)  # bits of a hash but the first, which say most often that a row need not be looked up
+    """Return the statistic that sums the weights of those rows of a table that were found to differ."""
+    top = np.uint64(40)  # bits dropped from a hash: the others rule most rows out without a look-up
 
     def score(outputs: NDArray[Any]) -> Floats:
         codes = _coded(layout, outputs)
@@ -157,7 +157,7 @@ def _weighed_rows(layout: Layout, found: Sequence[Differing]) -> Statistic:
 
 
 def _weighed_pairs(layout: Layout, name: str, row: Codes, weights: Floats) -> Statistic:
-    """Return the statistic that adds up what pairs of columns weigh in which rows agree with one."""
+    """Return the statistic that sums the weights of pairs of columns in which rows agree with `row`."""
     columns = np.flatnonzero(weights.any(axis=0) | weights.any(axis=1))
     some = weights[np.ix_(columns, columns)]
 

@@ -1,4 +1,4 @@
-"""Which rows, and pairs of values, stand in tables on one database more often than on the other."""
+"""Rows, and pairs of values, that tables hold more often on one database than on the other."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ __all__ = ["COLUMNS", "FEWEST", "Differing", "agreeing", "differing_pairs", "dif
 
 Floats = NDArray[np.float64]
 
-CHANCE = 1e-3  # that some of the rows which are compared differ as clearly on databases of equal laws
-FEWEST = 8  # tables that hold a row from which it is compared
-COLUMNS = 64  # up to which rows less one column are looked at, and pairs of columns
-HASHED = np.uint64(8)  # bits of a hash that are not looked at: the others tell rows apart
-REPEATS = 127  # of a row in one table that are told apart
-LESS = 2**19  # values of either database that are looked at less one column
+CHANCE = 1e-3  # probability that any of the compared rows differs as clearly under equal laws
+FEWEST = 8  # fewest tables that must hold a row for a comparison
+COLUMNS = 64  # most columns for which rows without one column, and pairs of columns, are compared
+HASHED = np.uint64(8)  # bits of a hash that are dropped: the others identify rows
+REPEATS = 127  # most repeats of a row in one table that are counted
+LESS = 2**19  # values of either database that are compared without one column
 PAIRED = 2**22  # numbers of pairs that are held in memory
-FINE = 2.0**20  # of which weights are fractions, so that sums are exact in any order
+FINE = 2.0**20  # weights are multiples of 1 / FINE, so that sums are exact in any order
 
 
 class Differing(NamedTuple):
-    """Rows less one column, or less none (-1), that differ: hashes in order, what each weighs, how clearly; one row."""
+    """Rows without one column, or whole (-1), that differ: sorted hashes, weights, standard errors, and an example."""
 
     without: int
     values: Codes
     weights: Floats
     by: Floats
-    example: Codes  # of those that differ most clearly
+    example: Codes  # a row that differs most clearly
 
 
 def hashed(codes: Codes, without: Sequence[int] = (-1,)) -> Iterator[Codes]:
-    """Yield hashes of all rows, shape (runs, rows), less one column or less none (-1): sums of a part of each."""
+    """Yield hashes of all rows, shape (runs, rows), without one column or whole (-1): sums over the columns."""
     factors = np.random.default_rng(0).integers(2**63, size=len(codes), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     total = np.zeros(codes.shape[1:], np.uint64)
     for column, factor in zip(codes, factors, strict=True):
@@ -46,7 +46,7 @@ def hashed(codes: Codes, without: Sequence[int] = (-1,)) -> Iterator[Codes]:
 
 
 def differing_rows(sides: Sequence[Codes]) -> list[Differing]:
-    """Return the rows, whole and less one column, whose number in a table clearly differs; most clearly first."""
+    """Return rows, whole and without one column, whose number in a table clearly differs; most clearly first."""
     differing, width = [], len(sides[0])
     some = [codes[:, : max(FEWEST, LESS * codes.shape[1] // codes.size)] for codes in sides]
     shorter = range(width if 1 < width <= COLUMNS else 0)
@@ -64,9 +64,9 @@ def differing_rows(sides: Sequence[Codes]) -> list[Differing]:
 
 
 def _tally(sides: Sequence[Codes], none: np.uint64) -> tuple[Codes, Floats, Floats]:
-    """Return the hashes that enough tables have, what each weighs, and by how many standard errors it differs."""
+    """Return the hashes that enough tables have, their weights, and their differences in standard errors."""
     packed = []
-    for side, hashes in enumerate(sides):  # in one number: the row, which database it is of, how often the table has it
+    for side, hashes in enumerate(sides):  # packed in one number: the row, its database, its repeats in the table
         rows = np.sort(hashes, axis=1)
         first = np.ones(rows.shape, bool)
         first[:, 1:] = rows[:, 1:] != rows[:, :-1]
@@ -94,13 +94,13 @@ def _compared(x: Any, y: Any, squares: Any, runs_x: int, runs_y: int) -> tuple[F
 
 
 def agreeing(codes: Codes, row: Codes) -> Floats:
-    """Return how many rows of a table have the values of one in two columns, shape (runs, columns, columns)."""
+    """Return how many rows of a table agree with `row` in two columns, shape (runs, columns, columns)."""
     alike = np.moveaxis(codes == row[:, None, None], 0, 1).astype(np.float32)
     return np.asarray(alike @ np.swapaxes(alike, 1, 2), np.float64)
 
 
 def differing_pairs(sides: Sequence[Codes], row: Codes) -> Floats:
-    """Return what pairs of columns weigh, by how many rows have the values of one in both: 0 if that hardly differs."""
+    """Return weights of pairs of columns by the number of rows that equal `row` in both; 0 if it hardly differs."""
     counts = [agreeing(codes[:, : PAIRED // row.size**2], row) for codes in sides]
     x, y = (part.sum(axis=0) for part in counts)
     squares = sum((part**2).sum(axis=0) for part in counts)

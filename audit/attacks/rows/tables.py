@@ -1,4 +1,4 @@
-"""Outputs as tables of rows: a code of 64 bits for every value, alike for equal values in any row of a column."""
+"""Outputs as tables of rows: a code of 64 bits for every value; equal values of a column have equal codes."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ __all__ = ["ANY", "NO_ROW", "Codes", "Layout", "known_rows", "layout_of"]
 
 Codes = NDArray[np.uint64]
 
-NO_ROW = np.uint64(0x7FF8_0000_0000_0001)  # stands for each value of a row that a shorter table lacks: no value has it
-HALF = np.uint64(32)  # bits by which those of a float are folded, whose last ones are all 0 most often
+NO_ROW = np.uint64(0x7FF8_0000_0000_0001)  # pads the rows that a shorter table lacks; no value has this code
+HALF = np.uint64(32)  # bits by which a float's bits are folded, as the last ones are mostly 0
 SHOWN = 80  # letters of a row that reports show
-ANY = NO_ROW + np.uint64(1)  # stands for what is not known of a row: nothing has it
+ANY = NO_ROW + np.uint64(1)  # code of an unknown value of a row; no value has it
 KEY = r'\[("(?:[^"\\]|\\.)*"|\d+)\]'
 PART = re.compile(rf"output(.*){KEY}{KEY}")  # of a list of lists, or of mappings, in an output or in a part of it
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the columns of outputs are: under names, as they are written, or in their places."""
+    """Where the columns of outputs are: under names, as JSON writes them, or in places."""
 
     width: int
     names: tuple[str, ...] = ()
-    words: dict[int, str] = field(default_factory=dict, compare=False)  # that outputs were seen to have, by their codes
+    words: dict[int, str] = field(default_factory=dict, compare=False)  # seen in outputs, by their codes
     within: tuple[str, ...] = ()  # keys of the part that is the table, if it is not the output itself
 
     def __call__(self, outputs: NDArray[Any]) -> NDArray[Any]:
-        """Return the codes of tables, shape (columns, runs, rows); written ones, of any length, end in no rows."""
+        """Return the codes of tables, shape (columns, runs, rows); written ones are padded with `NO_ROW`."""
         if outputs.dtype.kind != "O":
             return _coded(np.moveaxis(outputs, 2, 0))
         texts = [text.partition(FORM)[0] for text in outputs if not text.startswith(MARK)]
@@ -64,7 +64,7 @@ class Layout:
         return shorten(f"({', '.join(values)})", SHOWN)
 
     def _columns(self, value: Any) -> Sequence[Sequence[Any]]:
-        """Return the columns of an output, all as long; nothing of one that is no table."""
+        """Return the columns of an output, all of one length; none if it is not a table."""
         for key in self.within:
             if isinstance(value, list):
                 value = dict(zip(map(str, range(len(value))), value, strict=True))
@@ -81,7 +81,7 @@ class Layout:
 
 
 def layout_of(exploration: Exploration) -> Layout | None:
-    """Return how outputs are tables of rows; None if they are none."""
+    """Return the layout of outputs that are tables of rows; None if they are not."""
     if exploration.reading is None:
         shape = exploration.shape
         return Layout(shape[1]) if len(shape) == 2 and shape[0] > 1 else None
@@ -103,9 +103,9 @@ def layout_of(exploration: Exploration) -> Layout | None:
 
 
 def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Codes, Side]]:
-    """Return the rows that one database has more often, in words and codes; columns that data lack hold anything."""
+    """Return the rows that one database has more often, as text and codes; a column that data lack matches anything."""
     pair, rows = exploration.pair, list[tuple[str, Codes, Side]]()
-    if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # counts, each of its own
+    if isinstance(pair.x, np.ndarray) and pair.unit != "record":  # data are counts, not records
         return []
     for row, in_y in rows_apart(pair.x, pair.y):
         values = list(row.values()) if isinstance(row, Mapping) else list(row)
@@ -121,7 +121,7 @@ def known_rows(exploration: Exploration, layout: Layout) -> list[tuple[str, Code
 
 
 def _codes_of(values: list[Any]) -> Codes:
-    """Return the codes of values that JSON holds: of words, the same in every process."""
+    """Return the codes of JSON values; those of words are hashes that are the same in every process."""
     kinds = set(map(type, values))
     if kinds <= {int, float, bool}:
         return _coded(np.nan_to_num(np.array(values, np.float64), nan=NAN, posinf=np.inf, neginf=-np.inf))
@@ -137,7 +137,7 @@ def _codes_of(values: list[Any]) -> Codes:
 
 
 def _coded(numbers: NDArray[Any]) -> Codes:
-    """Return the codes of numbers, rounded as scores are: whole ones as they are, of others all bits."""
+    """Return the codes of numbers, rounded as scores are: whole numbers themselves, else the float's folded bits."""
     if numbers.dtype.kind in "biu":
         return np.ascontiguousarray(numbers, np.int64).view(np.uint64)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The choice of events on selection runs: each event is rated by the bound that it promises on fresh runs."""
+"""The choice of events on selection runs: each event is rated by the bound to expect from it on fresh runs."""
 
 from __future__ import annotations
 

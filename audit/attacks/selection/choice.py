@@ -1,7 +1,7 @@
 """The choice of a few events. Each selection rule is scored by cross-validation: three folds choose, the fourth scores.
 
-That says which statistic is best, and how cautious a choice should be: few runs tell the better of many events only
-with caution, and a rare, strong outcome only without.
+The scores show which statistic is best, and how cautious a rule should be: with few runs, a cautious rule avoids events
+that look good by chance, and a bold one finds a rare, strong outcome.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["Candidate", "Criterion", "Scores", "SelectionRule", "distinct", "rat
 
 Floats = NDArray[np.float64]
 
-LARGER = 0.25  # share of the error probability for a rare event where no other promises a loss
-LEAST_HITS = 9  # of an outcome that is no matter of chance
-CLEARLY = 0.5  # standard errors by which a later choice must be better than one before it
-BOLDLY = 1.0  # the same of a less cautious one
+LARGER = 0.25  # share of the error probability for a rare event if no other event should show a loss
+LEAST_HITS = 9  # fewest hits of an outcome that is not due to chance
+CLEARLY = 0.5  # standard errors by which a later candidate must exceed an earlier one
+BOLDLY = 1.0  # the same for a less cautious candidate
 
 
 class SelectionRule(NamedTuple):
     """How to choose an event on one table."""
 
-    caution: float  # standard errors that are taken off what selection runs show
-    rare: bool = False  # whether events are rated by how surely they tell, however seldom
-    sides: int = 2  # of a score, on which an event may lie
+    caution: float  # standard errors that are subtracted from rates of selection runs
+    rare: bool = False  # whether ratings omit the margin of counting runs, which favors frequent events
+    sides: int = 2  # tails of a score that an event may cover
 
 
 SELECTION_RULES = (
@@ -44,23 +44,23 @@ SELECTION_RULES = (
 
 
 class Scores(NamedTuple):
-    """Ratings of events in several draws of the runs, and what was counted of each, shape (draws, events)."""
+    """Ratings and counts of events in several resamples of the runs, shape (draws, events)."""
 
     rating: Floats
     counts: tuple[Floats, ...]
 
 
 class Criterion(Protocol):
-    """Rates events by the bound that they promise on runs that have yet to be made."""
+    """Rates events by the bound to expect from them on the counting runs."""
 
     def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of all events of a table, parts of the runs weighted, shape (draws, PARTS)."""
+        """Return ratings of all events of a table; weights of the parts of the runs have shape (draws, PARTS)."""
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
-        """Return what events promise that were not chosen on these counts, and its standard error."""
+        """Return the bound to expect from events, given counts that did not choose them, and its standard error."""
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
-        """Return the counts of an outcome that one database alone gives."""
+        """Return the counts of an outcome that occurs on one database only."""
 
     def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
         """Return the event at a place among the scores."""
@@ -68,7 +68,7 @@ class Criterion(Protocol):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A selection rule on one table, and what the events that it chooses promise."""
+    """A selection rule on one table, and the cross-validated bound of the events that it chooses."""
 
     table: Table
     rule: SelectionRule
@@ -76,7 +76,7 @@ class Candidate:
     error: float
 
     def event(self, criterion: Criterion) -> Event:
-        """Return the event that all of the runs choose."""
+        """Return the event that the rule chooses on all runs."""
         scores = criterion.scores(self.table, ALL, self.rule)
         best = int(np.argmax(scores.rating[0]))
         if not np.isfinite(scores.rating[0, best]):
@@ -90,7 +90,7 @@ def empty_event(statistic: Statistic) -> Event:
 
 
 def rate_candidates(tables: Sequence[Table], criterion: Criterion) -> list[Candidate]:
-    """Return every selection rule on every table, in the order of `SELECTION_RULES` each, with what it promises."""
+    """Return a candidate for each table and each of `SELECTION_RULES`, in this order, scored by cross-validation."""
     candidates = []
     for table in tables:
         counts = criterion.scores(table, HELD, SELECTION_RULES[0], by=FOLDS).counts
@@ -104,7 +104,7 @@ def rate_candidates(tables: Sequence[Table], criterion: Criterion) -> list[Candi
 
 
 def select_events(candidates: Sequence[Candidate], criterion: Criterion) -> list[Event]:
-    """Return the event that promises most, the best rare one and the most cautious one; none if no score varies."""
+    """Return the best event, the best rare one and the best of the most cautious rule; none if no score varies."""
     rare, usual = ([one for one in candidates if one.rule.rare is which] for which in (True, False))
     groups = (usual, rare, candidates[:: len(SELECTION_RULES)])
     best = [candidate for group in groups if (candidate := best_of(group)) is not None]
@@ -118,7 +118,7 @@ def select_events(candidates: Sequence[Candidate], criterion: Criterion) -> list
 
 
 def distinct(events: Sequence[Event]) -> list[Event]:
-    """Return events without those that say the same as one before them."""
+    """Return events without those whose description equals that of an earlier one."""
     first: dict[str, Event] = {}
     for event in events:
         first.setdefault(str(event), event)
@@ -126,9 +126,9 @@ def distinct(events: Sequence[Event]) -> list[Event]:
 
 
 def _hits(rival: Candidate, tables: Sequence[Table], criterion: Criterion) -> int:
-    """Return the fewest runs of an outcome that one database alone gives which promise clearly more than a rival."""
-    # Three of four folds have to choose it, whatever the rival's table is. Of an entry of many values it is one among
-    # many, and a part of the runs counts it: all of the runs then need more.
+    """Return the fewest hits with which an outcome of one database only would clearly exceed a rival's bound."""
+    # Three of four folds must choose it (hence 0.75), whatever the rival's table is. If an entry has many values, only
+    # a part of the runs counts it: more hits are then needed among all runs.
     plain = max(tables, key=lambda table: table.runs)
     entries = [table.runs for table in tables if table.family == "cell" and table.statistic.entry is not None]
     limit, runs, unstated = rival.promise + CLEARLY * rival.error, plain.runs, replace(plain, stated=None)
@@ -140,7 +140,7 @@ def _hits(rival: Candidate, tables: Sequence[Table], criterion: Criterion) -> in
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the first candidate that promises most, where bolder ones must do so clearly; of rare ones the highest."""
+    """Return the candidate with the highest bound; later ones must exceed it by a margin, rare ones only if bolder."""
     best: Candidate | None = None
     for candidate in candidates:
         if best is None or candidate.promise > 0 >= best.promise:

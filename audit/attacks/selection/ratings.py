@@ -1,4 +1,4 @@
-"""Events rated by what a bound would show: guesses by the log-odds of a right one, regions by a shift of normal laws.
+"""Ratings of events: guesses by the log-odds of a right guess, regions by the shift between two normal laws.
 
 Margins are taken on the arcsine scale, where the variance of a rate does not depend on it (Anscombe, 1948).
 """
@@ -23,26 +23,26 @@ __all__ = ["Guessing", "Shifts"]
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-DOUBT = 1.5  # standard errors taken off a rate on runs that did not choose the rule
-WIDENED = 0.5  # standard errors of the difference within which a wider rule is no worse
-LEAST_RATIO = 3 / 14  # of runs that rate to runs that count: else chance in few hits outweighs a sure loss
-TIE = 1e-9  # of a rating for each place that makes a rule wider without a run that says so
-RESAMPLES, SEED = 16, 20  # times that selection runs are drawn again
-RIVALS = 8  # choices that others may make, those that promise most
-RARER = 0.5  # times as many guesses as the best rule has, below which one is left out
-GOOD = 0.9  # share of the choices that promise no more than a good one
+DOUBT = 1.5  # standard errors subtracted from a rate on held-out runs
+WIDENED = 0.5  # standard errors of the difference within which a wider rule counts as no worse
+LEAST_RATIO = 3 / 14  # of selection to counting runs, at least: else chance in few hits outweighs a sure loss
+TIE = 1e-9  # subtracted from a rating for each threshold that widens a rule: of equal ratings the narrowest wins
+RESAMPLES, SEED = 16, 20  # bootstrap resamples of the selection runs, and their seed
+RIVALS = 8  # candidates with the highest bounds, among which resamples choose
+RARER = 0.5  # rules with fewer guesses than this times those of the best rule are left out
+GOOD = 0.9  # quantile of the bounds of all choices that counts as good
 
 
 @dataclass(frozen=True)
 class Guessing:
-    """How many runs will count, at which confidence, and the probability that the promise forgives a run."""
+    """Criterion for guesses: the number of counting runs, the confidence, and the failure probability allowed."""
 
     counting: int
     confidence: float
     forgiven: float = 0.0
 
     def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of all pairs of thresholds, those that name `y` above first; right and wrong guesses."""
+        """Return ratings of all pairs of thresholds, first those that guess `y` above; right and all guesses."""
         lower, upper = _pairs(table.values.size + 1)
         beyond = table.tail_counts(weights, by=by)
         right = beyond.x_below[:, lower] + beyond.y_above[:, upper]
@@ -51,7 +51,7 @@ class Guessing:
         angle = angle_of(right, guesses)
         stray = rule.caution / 2 / np.sqrt(guesses + 0.75)
         above_y = angle - stray
-        if table.stated is not None:  # a stated log-likelihood ratio is believed as far as the runs agree
+        if table.stated is not None:  # a stated log-likelihood ratio is used within the margin of the runs
             says = table.tail_counts(weights, stated=True)
             stated = says.x_below[:, lower] + says.y_above[:, upper]
             stated = np.arcsin(np.sqrt(np.clip(stated / np.maximum(guesses, 1e-9), 0.0, 1.0)))
@@ -60,18 +60,18 @@ class Guessing:
         ways = above_y, np.pi / 2 - angle - stray
         rating = np.hstack([self._odds(one, guesses, runs, rule.rare) for one in ways])
         rating -= TIE * np.tile(lower - upper, 2)
-        if table.cells is not None:  # which lean to `y` as they rise
+        if table.cells is not None:  # later ones favor `y`, so that only "`y` above" makes sense
             rating[:, lower.size :] = -np.inf
         if rule.sides == 1:
             several = (lower > 0) & (upper < table.values.size)
-            if isinstance(table.cells, np.ndarray):  # and of single values one: what chance adds to it is no better
+            if isinstance(table.cells, np.ndarray):  # one single value: chance adds others that are no better
                 several = lower + table.values.size - upper > 1
             rating[:, np.tile(several, 2)] = -np.inf
         every = np.hstack([guesses, guesses])
         return Scores(rating, (np.hstack([right, guesses - right]), every))
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
-        """Return what rules promise that were right so often of so many guesses, and its standard error."""
+        """Return the log-odds that a bound should show for these right and all guesses, and its standard error."""
         right, guesses = counts
         if guesses == 0:
             return -math.inf, 0.0
@@ -81,18 +81,18 @@ class Guessing:
         return float(promise), 1 / math.sqrt(guesses * rate * (1 - rate))
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
-        """Return the counts of an outcome that one database alone gives."""
+        """Return the counts of an outcome that occurs on one database only."""
         return hits, hits
 
     def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
-        """Return an event, widened as far as it costs nothing: each guess tightens the bound; a rare one stays sure."""
+        """Return an event, widened while its odds do not fall, as guesses tighten the bound; rare ones stay narrow."""
         lower, upper = _pairs(table.values.size + 1)
         named, place = divmod(best, lower.size)
         rating, right, guesses = (
             part[0, named * lower.size :][: lower.size] for part in (scores.rating, *scores.counts)
         )
         finite = np.isfinite(rating)
-        slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # chance disturbs their order
+        slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # cells: chance affects their order
         for slack in () if rule.rare else slacks:
             around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & finite)
             accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
@@ -107,10 +107,10 @@ class Guessing:
         return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
     def shortfalls(self, candidates: Sequence[Candidate]) -> tuple[float, ...]:
-        """Return by how much the bounds of events that selection runs may choose fall short of a good one, in nats."""
-        # Parts of the runs are drawn again, and events are chosen on each draw; the bound to be expected of each is
-        # what all of the runs promise of it. Empty where every choice is the same. Cell events are left out beside
-        # thresholds: they are ordered and scored on the same runs, which flatters them.
+        """Return how far bounds of events that selection runs may choose fall short of a good choice, in nats."""
+        # A bootstrap of the parts of the runs: each resample chooses an event, and all runs give its expected bound.
+        # Empty if all choices are equally good. Cell events are left out beside thresholds: they are ordered and scored
+        # on the same runs, which flatters them.
         draws = np.random.default_rng(SEED).multinomial(PARTS, np.full(PARTS, 1 / PARTS), RESAMPLES)
         weights, every = np.vstack([ALL, draws]), np.tile(ALL, (RESAMPLES + 1, 1))
         best, promised = np.full(len(weights), -np.inf), np.zeros(len(weights))
@@ -121,7 +121,7 @@ class Guessing:
         for candidate in sorted(alternatives, key=lambda candidate: -candidate.promise)[:RIVALS]:
             rating, _ = self.scores(candidate.table, weights, candidate.rule)
             _, (right, guesses) = self.scores(candidate.table, every, candidate.rule, by=weights)
-            if least == 0.0:  # of the best table: rules that guess far less seldom pass the test of other folds
+            if least == 0.0:  # from the best table: rules with far fewer guesses seldom pass cross-validation
                 least = RARER * guesses[0, rating[0].argmax()]
             rating = np.where(guesses < least, -np.inf, rating)
             chosen = np.arange(len(weights)), rating.argmax(axis=1)
@@ -133,7 +133,7 @@ class Guessing:
         return tuple(missing.round(9).tolist()) if missing.any() else ()
 
     def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
-        """Return the log-odds that a bound shows of a rate, given by its angle, beyond what is forgiven."""
+        """Return the log-odds that a bound should show for a rate, given as an angle, after the allowed failures."""
         z = 0.0 if rare else max(float(special.ndtri(self.confidence)), 0.0)
         off = z / 2 * np.sqrt(np.maximum(runs / self.counting, LEAST_RATIO) / (guesses + 0.75))
         rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
@@ -145,13 +145,13 @@ class Guessing:
 
 @dataclass(frozen=True)
 class Shifts:
-    """How many runs will count, at which confidence of the two probabilities together."""
+    """Criterion for regions: the number of counting runs, and the joint confidence of the two probabilities."""
 
     counting: int
     confidence: float
 
     def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of regions above and below each threshold, for `y` and then for `x`; what meets them."""
+        """Return ratings of regions above and below each threshold, as likelier on `y`, then on `x`; and counts."""
         beyond = table.tail_counts(weights, by=by)
         on_x, on_y = (np.hstack(sides) for sides in (beyond[1::-1], beyond[:1:-1]))
         runs_x, runs_y = table.total(weights)
@@ -161,7 +161,7 @@ class Shifts:
         ]
         rating = np.where(np.hstack([on_x + on_y] * 2) > 0, np.hstack(shift), -np.inf)
         places = rating.shape[1] // 4
-        if table.cells is not None:  # which lean to `y` as they rise
+        if table.cells is not None:  # later ones favor `y`, so that half of the regions make no sense
             rating[:, places : 3 * places] = -np.inf
         every = np.ones((1, 2 * places))
         return Scores(
@@ -175,7 +175,7 @@ class Shifts:
         )
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
-        """Return the shift that regions promise that were met so often, and its standard error."""
+        """Return the shift that a bound should show for regions with these counts, and its standard error."""
         likely, many, other, few = counts
         if min(many, few) == 0:
             return -math.inf, 0.0
@@ -189,7 +189,7 @@ class Shifts:
         return shift, math.hypot(*errors)
 
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
-        """Return the counts of an outcome that one database alone gives."""
+        """Return the counts of an outcome that occurs on one database only."""
         return hits, runs / 2, 0.0, runs / 2
 
     def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
@@ -201,7 +201,7 @@ class Shifts:
         return Event(table.statistic, table.rule(*where, "y" if upward == (named == 0) else "x"))
 
     def _shift(self, likely: Floats, many: Floats, rare: Floats, few: Floats, caution: float, surely: bool) -> Floats:
-        """Return the shift that a region shows that is met so often of so many runs on either database."""
+        """Return the shift that a bound should show for a region, given its hits and the runs of each database."""
         z = 0.0 if surely else float(special.ndtri(1 - (1 - self.confidence) / 2))
         off = caution / 2 / np.sqrt(np.maximum(np.minimum(many, few), 1)) + z / 2 / math.sqrt(self.counting / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -211,7 +211,7 @@ class Shifts:
 
 
 def angle_of(right: Floats | float, guesses: Floats | float) -> Floats:
-    """Return the arcsine of the root of a rate, which strays by one over twice the root of its number."""
+    """Return the arcsine of the square root of a rate of n guesses: its standard error is 1 / (2 sqrt(n))."""
     return np.arcsin(np.sqrt(np.clip((np.asarray(right) + 0.375) / (np.asarray(guesses) + 0.75), 0.0, 1.0)))
 
 
@@ -225,4 +225,4 @@ def _error_of_widening(right: Floats, guesses: Floats, chosen: int, around: Plac
     return np.asarray(np.sqrt(variance))
 
 
-_pairs = functools.cache(np.triu_indices)  # places of two thresholds, the first of them none or below the other
+_pairs = functools.cache(np.triu_indices)  # all pairs of places with lower <= upper

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -21,21 +21,21 @@ Floats = NDArray[np.float64]
 Rule = ThresholdRule | CellRule
 Cells = Floats | tuple[Floats, Floats] | None
 
-PARTS = 16  # of the runs, which draws and folds leave out or repeat
+PARTS = 16  # of the runs; folds leave parts out, and resamples repeat them
 LEVELS = 96  # thresholds tried on a score
-OUTER = 64  # values at either end, between which a gap is looked for
-PAIR = 2  # times that chance may make one of many scores repeat
-ATOMS = 16  # values that repeat, of a score of which hardly any do
+OUTER = 64  # largest and smallest values, among which wide gaps are searched
+PAIR = 2  # occurrences of a value of a continuous score that may be chance
+ATOMS = 16  # most repeated values of a score that counts as continuous
 VALUES = 4096  # distinct scores up to which each single value may be an event
-STEEPEST = 30.0  # log-likelihood ratio from which no run is wrong
-DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio
-ALL = np.ones((1, PARTS))  # how often each part counts: once
-FOLDS: Floats = 1 - np.repeat(np.eye(4), PARTS // 4, axis=1)  # and without one of four folds
-HELD: Floats = 1.0 - FOLDS  # these folds alone
+STEEPEST = 30.0  # largest log-likelihood ratio of a fit: beyond it, no guess is wrong
+DOUBT = 5.0  # standard errors by which runs must contradict a stated log-likelihood ratio to reject it
+ALL = np.ones((1, PARTS))  # weights of the parts: each once
+FOLDS: Floats = 1 - np.repeat(np.eye(4), PARTS // 4, axis=1)  # weights for training: one fold left out
+HELD: Floats = 1.0 - FOLDS  # weights for testing: the fold that was left out
 
 
 class TailCounts(NamedTuple):
-    """Runs with scores up to each threshold and from each on, shape (draws, m + 1); no threshold stands for none."""
+    """Runs with scores up to each threshold and from each on, shape (draws, m + 1), with one empty tail each."""
 
     x_below: Floats
     x_above: Floats
@@ -45,33 +45,33 @@ class TailCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """One score of many runs, counted between thresholds; or few values of it, each counted by itself."""
+    """Counts of one score: at and between thresholds, or of each of few values."""
 
     statistic: Statistic
     family: Family
     values: Floats  # thresholds, shape (m,)
     x: Floats  # runs of each part at and between them, shape (PARTS, 2 m + 1); of few values at them, (PARTS, m)
     y: Floats
-    stated: tuple[Floats, Floats] | None = None  # how many of these runs a log-likelihood ratio says are on x, on y
-    cells: Cells = None  # few values, in the order in which they lean to y; or many, and scores by how they lean
+    stated: tuple[Floats, Floats] | None = None  # expected counts of these runs on x, on y by a log-likelihood ratio
+    cells: Cells = None  # few single values; or many, and how much each favors y
     unscored_runs: tuple[Floats, Floats] | None = None  # runs of each part on `x` and on `y` that have no score
 
     @property
     def runs(self) -> float:
-        """How many there are, on both databases."""
+        """Number of runs on both databases together."""
         return float(sum(part[0, 0] for part in self.total(ALL)))
 
     def total(self, weights: Floats) -> list[Floats]:
-        """Return how many runs there are on `x` and on `y` where parts count so often, shape (draws, 1)."""
+        """Return the weighted numbers of runs on `x` and on `y`, shape (draws, 1)."""
         total = [side.sum(axis=1) for side in (self.x, self.y)]
         if self.unscored_runs is not None:
             total = [side + none for side, none in zip(total, self.unscored_runs, strict=True)]
         return [(weights @ side)[:, None] for side in total]
 
     def tail_counts(self, weights: Floats, *, by: Floats | None = None, stated: bool = False) -> TailCounts:
-        """Return what lies beyond each threshold where parts count so often, weights of shape (draws, PARTS)."""
-        # Single values are in the order that the parts give which are weighted `by` others, if that is given; of all
-        # runs in the order that the other folds give.
+        """Return the weighted counts beyond each threshold; weights of the parts have shape (draws, PARTS)."""
+        # Single values are ordered by counts with the weights `by`, if given. If all runs count, each fold is counted
+        # in the order that the other folds give.
         if weights is ALL and isinstance(self.cells, np.ndarray):
             return TailCounts(*(part.sum(axis=0, keepdims=True) for part in self.tail_counts(HELD, by=FOLDS)))
         sums: list[Floats] = []
@@ -92,7 +92,7 @@ class Table:
         return np.argsort(lean, axis=1, kind="stable")
 
     def rule(self, lower: int, upper: int, above: Side) -> Rule:
-        """Return the rule of two thresholds: what is up to place `lower` and from place `upper` on."""
+        """Return the rule of two thresholds: scores up to place `lower`, and scores from place `upper` on."""
         if isinstance(self.cells, np.ndarray):
             order = self._order(ALL)[0]
             low_side, high_side = (np.sort(self.cells[order[part]]) for part in (slice(lower), slice(upper, None)))
@@ -109,14 +109,14 @@ class Table:
 def tabulated(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, families: Sequence[Family]
 ) -> list[Table]:
-    """Return the tables of all scores that vary, shape (runs, k) on either database: one for each family."""
+    """Return one table per family for each score that varies; scores have shape (runs, k) on each database."""
     tables: list[Table] = []
     for column, statistic in enumerate(statistics):
         x, y = scores_x[:, column], scores_y[:, column]
         if min(x.size, y.size) and (np.any(x != x[0]) or np.any(y != x[0])):
             kinds = families if statistic.labels is None else set(families) - {"threshold"}
             own = [table for family in kinds if (table := _table(family, statistic, x, y)) is not None]
-            tables += own[:1] if own and own[0].stated is not None else own  # a ratio's order is known
+            tables += own[:1] if own and own[0].stated is not None else own  # the order of a log-ratio is known
     return tables
 
 
@@ -128,13 +128,13 @@ def _table(family: Family, statistic: Statistic, x: Floats, y: Floats) -> Table 
 
 
 def _factor(statistic: Statistic, x: Floats, y: Floats) -> float:
-    """Return the log-likelihood ratio that a score of 1 stands for: most likely where only runs can tell, 0 if none."""
+    """Return the log-likelihood ratio of a score of 1: stated, or fitted by maximum likelihood; 0 if there is none."""
     if not statistic.proportional:
         return float(statistic.log_ratio)
     largest = float(max(np.abs(x).max(), np.abs(y).max()))
 
     def slope(by: float) -> float:
-        """Return how the likelihood of which runs are on which database grows with the factor: ever less."""
+        """Return the derivative of the log-likelihood of the runs' databases by the factor, which decreases."""
         return float(np.sum(y * special.expit(-by * y)) - np.sum(x * special.expit(by * x)))
 
     steepest = STEEPEST / largest
@@ -144,14 +144,14 @@ def _factor(statistic: Statistic, x: Floats, y: Floats) -> float:
 
 
 def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:
-    """Tell whether guesses by the sign of what should be a log-likelihood ratio are right as often as it says."""
+    """Tell whether guesses by the sign of the scores are right as often as a log-likelihood ratio predicts."""
     stated = special.expit(np.abs(np.concatenate([x[x != 0], y[y != 0]])))
     right = np.sum(x < 0) + np.sum(y > 0)
     return bool(abs(right - stated.sum()) <= pessimism * math.sqrt(float(np.sum(stated * (1 - stated)))) + 1)
 
 
 def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
-    """Return counts of single values; of many, half of the runs say how they lean to `y`, and half are counted."""
+    """Return counts of single values; if they are many, one half of the runs orders them and the other is counted."""
     values, times = np.unique(np.concatenate([x, y]), return_counts=True)
     if values.size > VALUES or np.sum(times > PAIR) <= ATOMS < LEVELS < values.size:
         values = values[times > PAIR]  # a continuous score may still have atoms
@@ -180,12 +180,12 @@ def _of_cells(statistic: Statistic, x: Floats, y: Floats) -> Table | None:
 
     counts = [np.bincount(places(side), minlength=values.size + 1).astype(float) for side in (x[:half_x], y[:half_y])]
     lean = _lean(counts[0], counts[1], np.array([half_x]), np.array([half_y]))
-    lean[-1] = np.nan  # of values that are not known
+    lean[-1] = np.nan  # for values not seen
     return _of_scores(statistic, "cell", lean[places(x[half_x:])], lean[places(y[half_y:])], cells=(values, lean[:-1]))
 
 
 def _lean(on_x: Floats, on_y: Floats, runs_x: NDArray[Any], runs_y: NDArray[Any]) -> Floats:
-    """Return how clearly values lean to `y`: the log-ratio of their rates, less its standard error."""
+    """Return how much values favor `y`: the log-ratio of their rates, shrunk toward 0 by its standard error."""
     ratio = np.log((on_y + 0.5) / (on_x + 0.5)) - np.log(np.maximum(runs_y, 1) / np.maximum(runs_x, 1))
     return np.asarray(np.sign(ratio) * np.maximum(np.abs(ratio) - np.sqrt(1 / (on_x + 0.5) + 1 / (on_y + 0.5)), 0.0))
 
@@ -227,7 +227,7 @@ def _of_scores(
 
 
 def grid(scores: Floats, most: int) -> Floats:
-    """Return all distinct scores, or as many quantiles, closer in both tails, where losses hide, and beside gaps."""
+    """Return all distinct scores, or `most` quantiles: denser in both tails, where losses hide, and in wide gaps."""
     values = np.unique(scores)
     if values.size <= most:
         return values
@@ -238,7 +238,7 @@ def grid(scores: Floats, most: int) -> Floats:
 
 
 def _beside_gap(thresholds: Floats, values: Floats) -> Floats:
-    """Return thresholds with one in a wide gap among the largest values: those just before it would win by chance."""
+    """Return thresholds with one in a wide gap among the largest values; those just before it would win by chance."""
     outer, middle = values[-OUTER:], values[values.size // 2]
     with np.errstate(over="ignore"):
         wide = np.diff(outer) >= outer[:-1] - middle

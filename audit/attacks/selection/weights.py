@@ -1,4 +1,4 @@
-"""Likelihood ratios in bins, rated by the divergence that they would show: of real runs, and of those of a plan."""
+"""Binned likelihood ratios, rated by the Renyi divergence that they would show, for audits and for plans."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Floats = NDArray[np.float64]
 Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # of the Renyi divergence that may be bounded
-CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # largest log-likelihood ratio that is told apart
+CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # values at which log-likelihood ratios are clipped
 BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
 LEVELS = 256  # bins of a score
-INFINITE = 1e100  # what stands for infinity in a mean, so that its square is finite
+INFINITE = 1e100  # replaces infinity in a mean, so that its square is finite
 TINY = 1e-16  # least moment whose logarithm is taken
 
 
 def select_weights(
     statistics: Sequence[Statistic], scores_x: Floats, scores_y: Floats, *, counting: int, confidence: float
 ) -> Event:
-    """Return what promises the largest divergence: half of the scores, (runs, k), estimate, half say the worth."""
+    """Return the event with the largest expected divergence: half of the scores, (runs, k), fit it, half rate it."""
     best: tuple[float, Event] = (-math.inf, Event(statistics[0], WeightRule(np.array([]), np.zeros(1))))
     half_x, half_y = len(scores_x) // 2, len(scores_y) // 2
     for column, statistic in enumerate(statistics):
@@ -57,10 +57,10 @@ def select_weights(
 def chosen_weights(
     center: Floats, fit: Sides, held: Sides, runs: int, confidence: float, *, itself: bool = False
 ) -> tuple[Floats, Floats, NDArray[np.bool_], Floats]:
-    """Return the clipped weights that promise most in each set of runs, (sets, bins), their order and direction."""
+    """Return the best clipped weights for each set of runs, (sets, bins), their order, direction and expected bound."""
     # Counts on `x` and on `y` have shape (sets, bins), `center` is the mean score of each bin: it may be a
-    # log-likelihood ratio `itself`. So many `runs` will count on either database. What is promised comes last, shape
-    # (sets,).
+    # log-likelihood ratio `itself`. `runs` is the number of counting runs on each database. The expected bound is
+    # returned last, shape (sets,).
     held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
     sets = np.arange(len(held_x))
     best = np.full(sets.size, -1.0)
@@ -69,7 +69,7 @@ def chosen_weights(
         largest = np.abs(estimate).max()
         for sign, likely, other in ((1.0, held_y, held_x), (-1.0, held_x, held_y)):
             for before, clip in zip((0.0, *CLIPS), CLIPS, strict=False):
-                if largest < before:  # nothing was left to clip
+                if largest < before:  # a larger clip changes nothing
                     break
                 clipped = np.clip(sign * estimate, -clip, clip)
                 values = _lower(clipped, likely, other, runs, confidence)
@@ -84,7 +84,7 @@ def chosen_weights(
 def _likelihood_ratios(
     center: Floats, fit_x: NDArray[np.int64], fit_y: NDArray[np.int64], *, itself: bool
 ) -> list[Floats]:
-    """Return estimates of the log-likelihood ratio, shape (sets, bins): as if of normal laws, and by groups of bins."""
+    """Return estimates of the log-likelihood ratio, shape (sets, bins): under normal laws, and by groups of bins."""
     runs_x, runs_y = (counts.sum(axis=1, keepdims=True) for counts in (fit_x, fit_y))
     mean_x, mean_y = (fit_x @ center)[:, None] / runs_x, (fit_y @ center)[:, None] / runs_y
     variance = sum(
@@ -108,8 +108,8 @@ def _likelihood_ratios(
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
     """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders)."""
-    # Weights and the shares of runs in each bin on either database have shape (sets, bins); all orders are of quarters,
-    # so that one exponential gives all moments.
+    # Weights, and the share of each database's runs in each bin, have shape (sets, bins). All orders are multiples of
+    # 1/4, so that one exponential gives all moments.
     centered = weights - weights.max(axis=1, keepdims=True)
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 
@@ -138,7 +138,7 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
 
 
 def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
-    """Return a power of what stands under 1, from powers that are there or will be."""
+    """Return the power of `powers[1]` with an exponent, computed from smaller powers, which are cached."""
     if exponent not in powers:
         powers[exponent] = _raised(powers, exponent // 2) * _raised(powers, exponent - exponent // 2)
     return powers[exponent]
