@@ -1,4 +1,4 @@
-"""Bounds that hold at every look: stop when you like, with the confidence you started with."""
+"""Bounds that hold at all looks together, with one confidence, whenever the counting stops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from audit.bounds.limits import check_confidence, check_distance
 __all__ = ["anytime_game_lower", "look_confidence"]
 
 Floats = NDArray[np.float64]
-STAKES = np.geomspace(1e-7, 1.0, 240, endpoint=False)  # 7% apart; less pays after 1e10 runs or above 16 nats
-SHARE_EXPECTED = 0.5  # of the wealth, staked near the accuracy that is expected
+STAKES = np.geomspace(1e-7, 1.0, 240, endpoint=False)  # 7% apart; smaller ones help after 1e10 runs or above 16 nats
+SHARE_EXPECTED = 0.5  # share of the wealth on stakes that suit the expected accuracy
 
 
 def anytime_game_lower(
@@ -38,10 +38,10 @@ def anytime_game_lower(
     Notes
     -----
     Guarantee: P(any bound of any look > true epsilon) <= 1 - confidence, for every mechanism, every rule that does not
-    see the coins, and looks at any times, chosen on the way. In one run the stake ``t`` pays ``1 + t (1 - delta)`` for
+    see the coins, and every stopping rule. In one run the stake ``t`` pays ``1 + t (1 - delta)`` for
     a right guess, ``1 - t (exp(epsilon) + delta)`` for a wrong one and ``1 - t delta`` for none, which is at most 1 on
-    average because ``P(correct) <= exp(epsilon) P(wrong) + delta``. No factor grows with epsilon, so that the promises
-    rejected are those below one number; a stake that could lose more than everything is lost.
+    average because ``P(correct) <= exp(epsilon) P(wrong) + delta``. No factor grows with epsilon, so that all promises
+    below one number are rejected. A stake that could lose more than its share of the wealth counts as lost.
 
     References
     ----------
@@ -70,7 +70,7 @@ def anytime_game_lower(
 
     if not rejected(0.0):
         return 0.0
-    # At the observed odds and beyond no stake gains, and beyond 1 / stake no stake is left.
+    # If exp(epsilon) is at least the observed odds, no stake gains; if at least 1 / the least stake, none is allowed.
     most = min(math.log(correct / wrong) if wrong else math.inf, -math.log(STAKES[0]))
     low, high = 0.0, most / distance
     while high - low > 1e-9:
@@ -92,7 +92,7 @@ def rejects(
 ) -> bool:
     """Return whether a promise of this epsilon is rejected: the bound of `anytime_game_lower` is more than it."""
     stakes, log_shares = _mixture(expected)
-    if epsilon * distance >= -math.log(stakes[0]):  # every stake could lose more than everything
+    if epsilon * distance >= -math.log(stakes[0]):  # every stake could lose more than its share
         return False
     forgiven = delta * float(np.exp(epsilon * np.arange(distance)).sum())  # of the pair, by group privacy
     loss = stakes * (math.exp(epsilon * distance) + forgiven)
@@ -106,8 +106,8 @@ def rejects(
 def look_confidence(look: int, confidence: float, looks: int | None = None) -> float:
     """Return the confidence to be used at one look (1, 2, ...), so that all looks together have the confidence wanted.
 
-    If it was known before the first how many `looks` there can be, they share the error equally: Bonferroni. Otherwise
-    look ``i`` has ``1 / (i (i + 1))`` of it, which adds up to 1.
+    If the number of `looks` was fixed before the first, they share the error probability equally (Bonferroni).
+    Otherwise look ``i`` has ``1 / (i (i + 1))`` of it, which adds up to 1.
 
     >>> round(look_confidence(1, 0.95), 4), round(look_confidence(2, 0.95), 4)
     (0.975, 0.9917)
@@ -122,7 +122,7 @@ def look_confidence(look: int, confidence: float, looks: int | None = None) -> f
 
 @lru_cache(maxsize=256)
 def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
-    """Return stakes and the logarithms of their shares in the wealth: even in the logarithm of the stake."""
+    """Return stakes and the logs of their shares of the wealth: uniform in the log of the stake, plus a bump."""
     shares = np.full(STAKES.size, 1 / STAKES.size)
     if expected is not None:
         guesses, accuracy = expected
@@ -130,7 +130,7 @@ def _mixture(expected: tuple[float, float] | None) -> tuple[Floats, Floats]:
             raise ValueError(
                 f"expected must be at least 1 guess and an accuracy in [0.5, 1), got {guesses} and {accuracy}"
             )
-        # At the edge of what can be shown, 3 standard errors away, this stake grows fastest.
+        # If the accuracy is 3 standard errors above the promised one, just enough to reject, this stake grows fastest.
         best = 3 * math.sqrt((1 - accuracy) / (accuracy * guesses))
         bump = np.exp(-(np.log(STAKES / min(best, STAKES[-1])) ** 2))
         shares = (1 - SHARE_EXPECTED) * shares + SHARE_EXPECTED * bump / bump.sum()

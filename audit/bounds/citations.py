@@ -1,4 +1,4 @@
-"""Where bounds and promises are proved: what a report cites."""
+"""References that reports cite: definitions of promises and proofs of bounds."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ REFERENCES = {
     "rubin": 'Rubin, "The Bayesian Bootstrap", Annals of Statistics 9(1), 1981, section 2.',
 }
 
-# Where the estimates are proved.
+# Sources of the estimates.
 ESTIMATES = ("flaxman", "rubin")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
@@ -48,10 +48,10 @@ def approx_game_lower(
     """Lower bound on epsilon of (epsilon, delta)-DP from guesses; already divided by `distance`.
 
     The game is that of `guessing_game_lower`, but every run may fail with probability delta, and it may do so exactly
-    where the rule dares to guess: ``P(correct) <= exp(epsilon) P(wrong) + delta`` per run. Among guesses the share of
+    when the rule guesses: ``P(correct) <= exp(epsilon) P(wrong) + delta`` per run. Among guesses the share of
     right ones is then at most ``s + delta (1 - s) / rho``, with ``s = 1 / (1 + exp(-epsilon))`` and ``rho`` the
-    probability of a guess, which all `runs`, abstentions included, bound from below. `delta` is that of one step: a
-    group pair is tested against what group privacy makes of the promise, for which a quotient would not hold.
+    probability of a guess, which all `runs`, abstentions included, bound from below. `delta` is that of neighbors: a
+    group pair is tested against the promise for groups, as a bound divided by the distance would not be valid.
 
     Notes
     -----
@@ -99,11 +99,10 @@ def variation_game_lower(
 ) -> Floats:
     """Lower bound on the total variation, the delta at epsilon 0, from guesses at which of two databases each run used.
 
-    The game is that of `guessing_game_lower`. A rule that may name both databases is right oftener than wrong by at
-    most the total variation, and one that only ever names one of them by at most half of it: its event is then met with
-    two probabilities that differ by no more, each on a coin's half of the runs. How often it is right is bounded from
-    below with nine tenths of the error, how often it is wrong from above with the rest; both cannot exceed 1. `named`
-    says how many databases the rule may name, `runs` include those in which it abstained.
+    The game is that of `guessing_game_lower`. If a rule may name both databases, ``P(right) - P(wrong)`` is at most the
+    total variation; if it names only one, at most half of it, as the coin picks each database in half of the runs.
+    ``P(right)`` is bounded from below with nine tenths of the error probability, ``P(wrong)`` from above with the rest;
+    their sum is at most 1. `named` is the number of databases that the rule may name; `runs` include abstentions.
 
     Notes
     -----
@@ -128,7 +127,7 @@ def variation_game_lower(
 
 
 def excess_lower(right: Floats, wrong: Floats, runs: Floats, *, named: int, confidence: float) -> Floats:
-    """Return `variation_game_lower` of right and wrong guesses, which may be expectations."""
+    """Return `variation_game_lower` from right and wrong guesses, which may be expected numbers."""
     error = 1 - confidence
     rightly = np.where(right > 0, special.betaincinv(np.maximum(right, 1e-12), runs - right + 1, 0.9 * error), 0.0)
     wrongly = np.where(

@@ -20,7 +20,7 @@ def gaussian_lower(
 
     It is ``quantile(low_y) - quantile(high_x)`` of the normal law, and 0 where that is below 0, in standard deviations
     of a unit Gaussian. It refutes mu-GDP and nothing else. Its square over 2 is no bound on rho: the discrete Gaussian
-    keeps its zCDP promise and is more telling than the continuous one of the same rho.
+    keeps its zCDP promise, although its events differ more than those of the continuous one of the same rho.
 
     Notes
     -----

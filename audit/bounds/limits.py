@@ -1,4 +1,4 @@
-"""Exact limits for the probability of an event, and what a confidence and counts may be."""
+"""Exact confidence limits for the probability of an event, and checks of confidences and counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_CONFIDENCE = 2.0**-53
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse a confidence outside (0, 1), or one that leaves an error probability of 1 to a float."""
+    """Refuse a confidence outside (0, 1), or so small that the error probability rounds to 1."""
     if isinstance(confidence, int | float) and 50 <= confidence < 100:
         raise ValueError(f"confidence must be in (0, 1), got {confidence}: {confidence:g}% is {confidence / 100:g}")
     if fraction("confidence", confidence) < LEAST_CONFIDENCE:
@@ -26,7 +26,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def check_distance(distance: int) -> None:
-    """Refuse what is no number of steps between two databases."""
+    """Refuse a number of steps between two databases that is not a whole number of at least 1."""
     if not (distance >= 1 and distance == math.floor(distance)):
         raise ValueError(f"distance must be a whole number of at least 1, got {distance}")
 
@@ -62,7 +62,7 @@ def clopper_pearson_upper(successes: ArrayLike, runs: ArrayLike, *, confidence: 
 
 
 def checked_counts(successes: ArrayLike, runs: ArrayLike) -> tuple[Floats, Floats]:
-    """Return events and runs as numbers; refuse those that are not whole or not in order."""
+    """Return events and runs as floats; refuse numbers that are not whole, and more events than runs."""
     hits, total = np.asarray(successes, float), np.asarray(runs, float)
     if not np.all((hits >= 0) & (hits <= total)):
         raise ValueError(f"events must be between 0 and the number of runs, got {successes!r} of {runs!r}")

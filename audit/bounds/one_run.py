@@ -1,11 +1,11 @@
-"""How likely so many right guesses are in one run with many secret bits, if a promise is kept."""
+"""Probability of so many right guesses in one run with many secret bits, if a promise is kept."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.arguments import fraction
@@ -19,19 +19,19 @@ TINY = 1e-290  # probabilities below it lose digits
 def one_run_p_value(
     correct: int, guesses: int, epsilon: float, *, delta: float = 0.0, canaries: int | None = None
 ) -> float:
-    """Probability of as many right guesses in one run with many secret bits, at most, under (epsilon, delta)-DP.
+    """Upper bound on P(`correct` or more right guesses) in one run with many secret bits, under (epsilon, delta)-DP.
 
-    It is for one run whose bits were all guessed from the same output. Repeated runs each carry their own delta, and
-    this formula would all but ignore it. With a delta, the number of guesses must have been fixed before the run.
-    `canaries` are the secret bits, those abstained from included; by default as many as `guesses`.
+    It is for one run whose bits were all guessed from the same output. Repeated runs have a delta each, which this
+    formula would almost ignore. With a delta, the number of guesses must have been fixed before the run. `canaries` is
+    the number of secret bits, including those not guessed; by default that of `guesses`.
 
     Notes
     -----
     Guarantee: under any (epsilon, delta)-DP algorithm, P(p-value <= a) <= a.
 
-    Without a delta it is the binomial tail of theorem 5.2 in [1]_. A delta adds less than that theorem says. For any
-    function f from 0 to M of the number of other right guesses, the guess at one bit and f are an outcome that the
-    promise limits: E[f; it is right] <= exp(epsilon) E[f; it is wrong] + M delta. Summed over the bits, with W right
+    Without a delta it is the binomial tail of theorem 5.2 in [1]_. A delta adds less than that theorem says. Let f be a
+    function of the number of other right guesses, with values in [0, M]. The promise limits it jointly with one bit's
+    guess: E[f; it is right] <= exp(epsilon) E[f; it is wrong] + M delta. Summed over the bits, with W right
     guesses of n, E[W f(W - 1) - exp(epsilon) (n - W) f(W)] <= canaries M delta. Stein's equation of the binomial law
     with odds exp(epsilon), for the event W >= c, has the f of which the left side is P(W >= c) less the binomial tail
     P; the largest of its values is M = P (1 - P) / (c p), at W = c - 1, where p is the binomial probability of c.
@@ -58,7 +58,7 @@ def one_run_p_value(
     )
     if delta == 0 or tail == 1:
         return tail
-    # So far out, each probability is that of one less times this factor, or less.
+    # In this tail, each probability is at most this factor times the one before.
     falls = math.exp(epsilon) * (guesses - correct) / (correct + 1)
     terms = tail / point if point > TINY else 1 / (1 - falls)
     return min(1.0, tail + bits * delta * (1 - tail) * terms / correct)
@@ -67,20 +67,20 @@ def one_run_p_value(
 def one_run_least_mass(
     correct: int, guesses: int, canaries: int, *, error: float, rarest: Callable[[float], float]
 ) -> float:
-    """Probability, at least, of all outcomes of one run together, if so many right guesses have that of an error.
+    """Lower bound on the total probability of one run's outcomes, if P(`correct` or more right guesses) is `error`.
 
-    Above 1 there is no such run: the promise lets as many guesses be right with a smaller probability only. The number
-    of guesses must have been fixed before the run. `error` is the probability of `correct` or more right guesses.
-    `rarest` is the promise, as the inverse of its largest power: from the probability of an event to the smallest that
-    the event may have on a neighbor; it must not fall.
+    If it is above 1, no such run exists: under the promise, so many right guesses have a smaller probability. The
+    number of guesses must have been fixed before the run. `rarest` states the promise: it maps the probability of an
+    event to the smallest probability that the event may have on a neighbor, and must not decrease.
 
     Notes
     -----
-    Guarantee: under any algorithm that keeps the promise, P(the mass is above 1) <= error. The sum ends above 1.
+    Guarantee: under any algorithm that keeps the promise, P(the mass is above 1) <= error. The sum stops above 1.
 
-    For every number j, the guess at a bit is right and j or more others are with probability R on average, and wrong
-    with H, where rarest(R) <= H. Of the laws of right guesses for which that is so, the one without more than `correct`
-    needs the least mass: number by number, down from there, it has just as much as H asks for.
+    For every number j, let R be the mean probability over bits that the guess at the bit is right and j or more others
+    are right, and H that it is wrong and j or more others are right: then rarest(R) <= H. Among the laws of the number
+    of right guesses with this property, the one that never exceeds `correct` has the least total probability: from
+    there down, each number has just the probability that H requires.
 
     References
     ----------

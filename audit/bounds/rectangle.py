@@ -19,8 +19,8 @@ def rectangle(
     """Bound one probability from below and another from above, so that both bounds hold together.
 
     Guarantee: P(either bound fails) <= 1 - confidence, shared equally by the two (Clopper and Pearson, 1934, and a
-    union bound). Whatever grows with the one probability and falls with the other is bounded by its value at this
-    corner: several such measures cost no more confidence than one.
+    union bound). A measure that grows with the first probability and falls with the second is bounded by its value at
+    this corner: several such measures cost no more confidence than one.
 
     >>> low, high = rectangle(600, 1000, 400, 1000, confidence=0.95)
     >>> round(float(low), 3), round(float(high), 3)
@@ -47,7 +47,7 @@ def two_sample_lower(
 
     `events_y` of `runs_y` met the event on the database under which it is likelier, `events_x` of `runs_x` on the
     other. The event and the order of the databases must have been chosen without looking at these runs. Divide by the
-    distance of a group pair only where `delta`, the probability that is forgiven, is 0.
+    distance of a group pair only if `delta` is 0.
 
     Guarantee: P(bound > true loss) <= 1 - confidence for every mechanism (Clopper and Pearson, 1934, and a union bound
     over two probabilities); it needs about 2.8 times the runs of the game.
@@ -79,5 +79,5 @@ def delta_lower(
     if not np.all(levels >= 0):
         raise ValueError(f"epsilon must be 0 or more, got {levels[~(levels >= 0)].flat[0]}")
     low, high = rectangle(events_y, runs_y, events_x, runs_x, confidence=confidence)
-    with np.errstate(over="ignore"):  # to infinity, where the bound is 0
+    with np.errstate(over="ignore"):  # at infinity the bound is 0
         return np.asarray(np.maximum(0.0, low - np.exp(levels) * high))

@@ -1,4 +1,4 @@
-"""From counts to lower bounds on rho of zero-concentrated differential privacy.
+"""Lower bounds on rho of zero-concentrated differential privacy, from counts.
 
 A pair loses rho if its Renyi divergence of some order ``a >= 1`` is ``a * rho``, in either direction. The bounds are of
 the pair: divide by the square of the distance of a group pair. They hold for every mechanism.
@@ -28,9 +28,9 @@ def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *,
 
     Notes
     -----
-    Guarantee: P(bound > true rho) <= 1 - confidence for every mechanism. What happens to an event cannot diverge more
-    than the outputs; its divergence grows with the higher probability and falls with the lower one, so that one
-    rectangle serves every order, 1 (Kullback-Leibler) included, and both directions.
+    Guarantee: P(bound > true rho) <= 1 - confidence for every mechanism. The divergence of an event is at most that of
+    the outputs. It grows with the higher probability and falls with the lower one, so that one rectangle serves every
+    order, 1 (Kullback-Leibler) included, and both directions.
 
     References
     ----------
@@ -54,10 +54,10 @@ def renyi_variational_lower(
 ) -> float:
     """Lower bound on rho of a pair from a bounded score, with fixed numbers of runs on either database.
 
-    The nearer the score is to the log-likelihood ratio of the second database over the first, the less is lost.
-    `values` are the scores, shape (m,), the least and the greatest that were possible among them, even if they were
-    never seen: the range has to be known before counting, say by clipping. A range read off the same runs voids the
-    bound. `counts_y` are runs with each score on the database where scores are higher, `counts_x` on the other. The
+    The nearer the score is to the log-likelihood ratio of the second database over the first, the tighter the bound.
+    `values` are the scores, shape (m,). They include the least and the greatest possible score, even if never seen: the
+    range has to be fixed before counting, for example by clipping, as a range taken from the same runs voids the bound.
+    `counts_y` are runs with each score on the database where scores are higher, `counts_x` on the other. The
     `order` of the divergence, 1 (Kullback-Leibler) or more, is chosen beforehand.
 
     Notes
@@ -97,7 +97,7 @@ def renyi_variational_lower(
         raise ValueError(f"order must be 1 or more and finite, got {order}")
     check_confidence(confidence)
     error = (1 - confidence) / 2
-    centered = score - score.max()  # scores count up to a constant: no exponential exceeds 1
+    centered = score - score.max()  # a constant does not matter: so no exponential exceeds 1
     above = math.log1p(-_counted_mean_lower(-np.expm1(order * centered), on_x, error)) / order
     if order == 1:
         return max(0.0, _counted_mean_lower(centered, on_y, error) - above)
@@ -117,15 +117,15 @@ def _bernoulli_rho(p: float, q: float) -> float:
 def mean_lower(
     mean: ArrayLike, variance: ArrayLike, least: ArrayLike, spread: ArrayLike, runs: ArrayLike, error: float
 ) -> Floats:
-    """Bound expectations of any shape by the empirical Bernstein inequality, from `runs` of at least 2."""
-    # The variance is that of the runs, divided by their number; values are at least `least`, and `spread` apart.
+    """Return lower bounds on expectations, as arrays, by the empirical Bernstein inequality, from 2 or more `runs`."""
+    # `variance` is divided by the number of runs, not by one less; values are in [least, least + spread].
     log_term = math.log(2 / error) / (np.asarray(runs) - 1)
     slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term) + np.multiply(spread, 7 * log_term / 3)
     return np.maximum(least, mean - slack)
 
 
 def _counted_mean_lower(values: Floats, counts: Floats, error: float) -> float:
-    """Bound an expectation by the counts of its values; two runs or more say more than the range."""
+    """Return a lower bound on an expectation from the counts of its values; of fewer than two runs, the least value."""
     least, runs = float(values.min()), float(counts.sum())
     if runs < 2:
         return least

@@ -88,14 +88,14 @@ class ApproxDP(Claim):
 
     @property
     def guessed_right(self) -> float:
-        """Largest probability that a guess between two neighbors is right, failures aside if epsilon is the budget."""
+        """Largest probability of a right guess between two neighbors; without failures if epsilon is the budget."""
         return PureDP(self.epsilon).guessed_right if self._budget == "epsilon" else (1 + self.delta) / 2
 
     def delta_at(self, epsilon: float) -> float:
         """Return the promised delta; below the promised epsilon, ``1 - delta`` times the delta of `PureDP` is added.
 
-        The worst pair of laws tells everything with probability delta and is randomized response otherwise (Kairouz, Oh
-        and Viswanath, 2015, section 3).
+        The worst pair of laws reveals the database with probability delta, and is randomized response otherwise
+        (Kairouz, Oh and Viswanath, 2015, section 3).
         """
         return self.delta + (1.0 - self.delta) * PureDP(self.epsilon).delta_at(epsilon)
 
@@ -138,7 +138,7 @@ def _chain(people: int, epsilon: float) -> float:
 
 
 def _composed_from_below(parts: Sequence[LossDistribution]) -> tuple[LossDistribution, float]:
-    """Return the loss of all parts, and by how much it may be too large: 0 if all outcomes can be listed."""
+    """Return the loss of all parts together, and an upper bound on its error: 0 if all outcomes can be listed."""
     law = LossDistribution(np.zeros(1), np.zeros(1))
     for part in parts:
         if law.loss.size * part.loss.size > EXACT_LISTED:
@@ -146,10 +146,10 @@ def _composed_from_below(parts: Sequence[LossDistribution]) -> tuple[LossDistrib
         law = law.compose(part)
     else:
         return law, 0.0
-    # `compose_losses` then has a grid no wider than this, and moves the loss of an outcome by less than a step a part.
+    # `compose_losses` then uses a grid of at most this step, and moves a loss by less than one step for each part.
     step = sum(float(np.ptp(part.loss)) for part in parts if part.loss.size) / STEPS
     step += min(float(np.diff(part.loss).min()) for part in parts if part.loss.size > 1)
     try:
         return compose_losses(parts), len(parts) * step
-    except ValueError:  # losses that span more than floats do; some of the parts lose no more than all
+    except ValueError:  # losses beyond the range of floats; some of the parts lose at most as much as all
         return law, 0.0

@@ -1,4 +1,4 @@
-"""What every promise of privacy has: a budget under a neighbor relation, an order, a form in words and in JSON."""
+"""Base class of promises of privacy: a budget under a neighbor relation, an order, and forms in words and in JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Claim(ABC):
 
     @property
     def epsilon_delta(self) -> tuple[float, float] | None:
-        """Epsilon and delta, if they are the whole promise: every single output then keeps them. Else None."""
+        """Epsilon and delta, if they are the whole promise, else None."""
         return None
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Claim(ABC):
         return f"{numbers} ({self.relation.replace('_', '/' if 'add' in self.relation else ' ')})"
 
     def _repr_html_(self) -> str:
-        from audit.io.html import as_html  # for notebooks alone
+        from audit.io.html import as_html  # only for notebooks
 
         right = f"at most {math.ceil(1e4 * self.guessed_right) / 100:g} times in 100, from even odds"
         facts = [

@@ -10,7 +10,7 @@ from audit.claims.claim import Claim, Relation
 __all__ = ["claim_from_dict", "compose", "parse_claim", "register_claim"]
 
 Family = TypeVar("Family", bound=type[Claim])
-FAMILIES: dict[str, type[Claim]] = {}  # by the kind under which files and the command line know them
+FAMILIES: dict[str, type[Claim]] = {}  # by the kind, their name in files and on the command line
 
 
 def register_claim(family: Family) -> Family:
@@ -93,7 +93,7 @@ def parse_claim(text: str, relation: Relation = "add_remove") -> Claim:
     except ValueError:
         numbers = []
     names = family.parameter_names() if family else []
-    # Worth an audit: of several numbers, all but the last may be 0.
+    # Of several numbers, all but the last may be 0: other promises are not worth an audit.
     possible = len(numbers) == len(names) > 0 and all(0 <= number < math.inf for number in numbers) and numbers[-1] > 0
     if family is None or not possible:
         plain = text.replace(".", "", 1).isdecimal() and float(text) > 0

@@ -51,7 +51,7 @@ class GaussianDP(CurveClaim):
 
     def rarest(self, probability: float) -> float:
         """Return the smallest probability on a neighbor of an event with this probability."""
-        from scipy import special  # slow to import, and claims are on every way in
+        from scipy import special  # slow to import, and everything imports claims
 
         return float(special.ndtr(special.ndtri(probability) - self.mu))
 
@@ -66,12 +66,12 @@ class GaussianDP(CurveClaim):
         It is the delta of two normal laws (Balle and Wang, "Improving the Gaussian Mechanism for Differential Privacy",
         2018, theorem 8; Dong, Roth and Su, 2022, corollary 2.13).
         """
-        from scipy import special  # slow to import, and claims are on every way in
+        from scipy import special  # slow to import, and everything imports claims
 
         mu = self.mu
         near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-        # exp(epsilon) times the density at `far` is the density at `near`: what differs are the Mills ratios.
-        if mu < 1e-5:  # by so little that their slope in the middle tells it better: right to a share of mu**2 / 12
+        # exp(epsilon) times the density at `far` is the density at `near`: only the Mills ratios differ.
+        if mu < 1e-5:  # a tiny difference: use their slope in the middle, with a relative error of mu**2 / 12
             middle = epsilon / mu
             ratios = mu * (math.sqrt(2 / math.pi) - middle * float(special.erfcx(middle / math.sqrt(2))))
         elif near >= 0:

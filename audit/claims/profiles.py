@@ -1,4 +1,4 @@
-"""What families have in common that promise a whole curve of deltas: its inverse, and the loss of queries together."""
+"""Base class of families that promise a curve of deltas: the inverse of the curve, and the joint loss of queries."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from audit.exact import LossDistribution
 
 __all__ = ["ROUNDING", "CurveClaim", "half_divergence"]
 
-ROUNDING = 1e-9  # of losses, relative: what floats may add to one that is as promised
-TABULATION = 1e-4  # of Renyi divergences, relative: what the grid under normal noise may add to them
+ROUNDING = 1e-9  # relative rounding error by which a loss may exceed its promise
+TABULATION = 1e-4  # relative error that the grid of normal noise may add to Renyi divergences
 
 
 class CurveClaim(Claim):
-    """A promise of one number that leaves a delta possible at every epsilon, and is measured by normal laws."""
+    """A promise of one number that allows a delta at every epsilon, and is measured by the shift of normal laws."""
 
     @abstractmethod
     def log_delta(self, epsilon: float) -> float:
@@ -54,7 +54,7 @@ def half_divergence(losses: Sequence[LossDistribution]) -> float:
 
 def invert(log_delta: Callable[[float], float], delta: float) -> float:
     """Return the smallest epsilon at which a falling profile is down to a positive delta."""
-    from scipy import optimize  # slow to import, and claims are on every way in
+    from scipy import optimize  # slow to import, and everything imports claims
 
     target = math.log(delta)
     if log_delta(0.0) <= target:

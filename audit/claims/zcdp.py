@@ -68,7 +68,7 @@ class ZCDP(CurveClaim):
         is convex in the order (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
         corollary 13).
         """
-        from scipy import optimize  # slow to import, and claims are on every way in
+        from scipy import optimize  # slow to import, and everything imports claims
 
         rho = self.rho
 

@@ -1,4 +1,4 @@
-"""Sums and products of many small probabilities that keep their digits."""
+"""Sums and products of many small probabilities without loss of relative precision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECE = 2**12  # terms of a product that are added up at a time
 
 
 def convolve(first: Floats, second: Floats) -> Floats:
-    """Return the plain sums of products, in pieces too short for linear algebra to spread over waiting threads."""
+    """Return the convolution by direct sums, in pieces so short that BLAS uses no other threads, which would wait."""
     long, short = (first, second) if first.size >= second.size else (second, first)
     out = np.zeros(long.size + short.size - 1)
     for start in range(0, short.size, PIECE):
@@ -25,7 +25,7 @@ def convolve(first: Floats, second: Floats) -> Floats:
 
 
 def log_sum(logs: Floats) -> float:
-    """Log of the sum of exponentials, to all digits; minus infinity of none."""
+    """Log of the sum of exponentials, to full precision; minus infinity if there are none."""
     top = float(logs.max(initial=-math.inf))
     if top == -math.inf:
         return top
@@ -34,7 +34,7 @@ def log_sum(logs: Floats) -> float:
 
 
 def either(first: float, second: float) -> float:
-    """Probability of one of two independent events or both, which keeps masses far below the spacing of floats at 1."""
+    """Probability of at least one of two independent events, also of masses far below the spacing of floats at 1."""
     return first + second - first * second
 
 
@@ -42,14 +42,14 @@ def merge(loss: Floats, log_p: Floats) -> tuple[Floats, Floats]:
     """Sort by loss and add up the probabilities of equal losses."""
     order = np.argsort(loss, kind="stable")
     loss, log_p = loss[order], log_p[order]
-    with np.errstate(over="ignore", invalid="ignore"):  # beyond 1e296, where no two losses need telling apart
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond 1e296, where losses need not be distinguished
         rises = np.diff(np.round(loss, SAME_LOSS)) > 0
     starts = np.flatnonzero(np.append(True, rises)) if loss.size else np.array([], int)
     return loss[starts], np.logaddexp.reduceat(log_p, starts) if loss.size else log_p
 
 
 def spread(loss: Floats, log_p: Floats, grid: float) -> tuple[Floats, Floats]:
-    """Split every loss between the two points around it of a grid from the lowest on: masses of `p` and of `q`."""
+    """Split the mass of each loss between the two points around it of a grid from the lowest on; return `p` and `q`."""
     steps = np.rint((loss - loss[0]) / grid)
     steps -= loss[0] + steps * grid > loss
     over = np.maximum(loss - (loss[0] + steps * grid), 0.0)

@@ -1,4 +1,4 @@
-"""The law of the privacy loss of one ordered pair of databases: what it says, and how it adds up over outputs."""
+"""The law of the privacy loss of one ordered pair of databases: its divergences, quantiles and composition."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ class LossDistribution:
             return math.fsum(self.probability * self.loss)
         with np.errstate(over="ignore"):
             exponent = (alpha - 1) * self.loss
-        if exponent.size and exponent[-1] == math.inf:  # no float tells this order from infinity
+        if exponent.size and exponent[-1] == math.inf:  # in floats, this order equals infinity
             return float(self.loss[-1])
         moment = log_sum(self.log_p + exponent)
-        if abs(moment) < 0.1:  # the sum is near 1, and its digits are in what it differs by
+        if abs(moment) < 0.1:  # the sum is near 1: add up its difference from 1
             p, small = self.probability, exponent < 1
             excess = np.where(small, p * np.expm1(np.where(small, exponent, 0)), np.exp(self.log_p + exponent) - p)
             moment = math.log1p(math.fsum(excess) - self.infinite_mass)
@@ -124,7 +124,7 @@ class LossDistribution:
         if q == 1:
             return self.maximum
         above = self.infinite_mass + np.cumsum(self.probability[::-1])[::-1]  # of this loss and those above
-        beyond = np.append(above[1:], self.infinite_mass)  # of those above: from the top, where tails keep digits
+        beyond = np.append(above[1:], self.infinite_mass)  # of those above, summed from the top: tails keep digits
         reached = np.flatnonzero(beyond <= (1 - q) * (1 + 1e-12))
         return float(self.loss[reached[0]]) if reached.size else math.inf
 
@@ -193,7 +193,7 @@ class LossDistribution:
             raise ValueError(f"a grid of {grid} is too fine for {points[0]:.3g} by {points[1]:.3g} losses")
         p, q = map(convolve, *(spread(law.loss, law.log_p, grid) for law in (self, other)))
         loss = self.loss[0] + other.loss[0] + grid * np.arange(p.size, dtype=np.float64)
-        with np.errstate(divide="ignore"):  # either may leave the range of floats; of the larger one that is no loss
+        with np.errstate(divide="ignore"):  # p or q may underflow: use the larger one
             log_p = np.where(loss >= 0, np.log(p), np.log(q) + loss)
         finite = np.isfinite(log_p)
         return LossDistribution(loss[finite], log_p[finite], *masses, *ends)

@@ -1,4 +1,4 @@
-"""Makes laws of the privacy loss: from two laws of outputs, or from the losses of several outputs."""
+"""Construction of laws of the privacy loss: from two laws of outputs, or from the losses of several outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audit.exact.law import LossDistribution
 __all__ = ["EXACT_LISTED", "STEPS", "compose_losses", "loss_distribution", "loss_from_logs"]
 
 Floats = NDArray[np.float64]
-SMALLEST = 1e-290  # below, floats lose their digits, and what is possible soon reads 0
+SMALLEST = 1e-290  # smaller floats lose digits, and possible outputs soon have probability 0
 EXACT_LISTED = 2**20  # most outcomes of two laws that are listed one by one where a grid may take over
 STEPS = 2**15  # of the grid that takes over, from the least to the greatest loss
 
@@ -36,7 +36,7 @@ def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:
     Raises
     ------
     ValueError
-        If these are no two laws over the same outputs.
+        If `p` and `q` are not two laws over the same outputs.
 
     Examples
     --------
