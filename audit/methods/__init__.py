@@ -1,4 +1,4 @@
-"""How plaudit measures each family of promises: one file per family. Theorems live in `audit.bounds`."""
+"""How plaudit measures each family of promises: one file per family. The theorems are in `audit.bounds`."""
 
 from __future__ import annotations
 

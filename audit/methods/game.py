@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -31,7 +31,7 @@ __all__ = [
     "sawtooth",
 ]
 
-NODES = 513  # numbers of guesses that stand for all, where there are more
+NODES = 513  # most numbers of guesses that are computed; more are represented by quantiles
 
 
 @register_method(PureDP, ApproxDP)
@@ -51,18 +51,18 @@ class Game(Method):
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Return the event that promises the largest bound, and others, from scores on selection runs."""
+        """Return the event with the largest expected bound, and others, from scores on selection runs."""
         return self.chosen(tabulated(statistics, x, y, families), counting, self.claim.group(self.distance).forgiven)
 
     def chosen(self, tables: Sequence[Table], counting: int, forgiven: float) -> list[Event]:
-        """Return the same from tables of scores, where so much is forgiven."""
+        """Return the same from tables of scores, with an allowed failure probability of `forgiven`."""
         game = Guessing(counting, self.confidence, forgiven)
         candidates = rate_candidates(tables, game)
         events = select_events(candidates, game)
         return [replace(event, shortfalls=game.shortfalls(candidates)) for event in events[:1]] + events[1:]
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `detectable` reads besides the counts: how far choices of the event fall short."""
+        """Return the inputs of `detectable` besides the counts: the shortfalls of other choices of the event."""
         return {"shortfalls": list(event.shortfalls)} if event.shortfalls else {}
 
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -70,7 +70,7 @@ class Game(Method):
         return approx_game_lower(*guesses(counts), **self._question(basis))
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest epsilon that as many guesses call a violation with power 0.8, averaged over choices."""
+        """Return the smallest epsilon that as many guesses detect with mean power 0.8 over choices of the event."""
         _, guessed, runs = guesses(counts)
         needed = self.needed(guessed, runs, basis)
         least = detectable_epsilon(self.claim, self.distance, needed, guessed, runs)
@@ -79,7 +79,7 @@ class Game(Method):
             return least
 
         def surplus(epsilon: float) -> float:
-            """How much oftener than with power 0.8 guesses are right of the events that may be chosen at this loss."""
+            """Mean power at this loss over the events that may be chosen, minus 0.8."""
             right = _right(self.claim.at(epsilon).group(self.distance), guessed, runs, missing)
             return float(np.mean(special.betainc(needed, guessed - needed + 1, right))) - POWER
 
@@ -93,21 +93,21 @@ class Game(Method):
         )
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often right guesses are too many, of a mechanism that has all of its loss in the event."""
+        """Return the probability that right guesses refute the promise, if the event has the whole loss."""
         right, error = right_guesses(truth.group(self.distance), share), 1 - self.confidence
         confidence = 1 - (1 - Event.share) * error if np.any(choosing > 0) else self.confidence
         power = game_power(self.claim.group(self.distance), right, counting, share, confidence)
         return power * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:
-        """Return over how many counting runs power may rise and fall again."""
+        """Return over how many counting runs power may rise and fall, as a sawtooth does."""
         return sawtooth(self.claim, truth, self.distance)
 
     def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
-        """Return how many of the given runs on either database fair coins would have picked.
+        """Return how many of the given runs on each database fair coins would have picked.
 
-        So many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding); then nothing is
-        counted, which is valid too.
+        There are so many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding). Then
+        nothing is counted, which is valid, too.
         """
         least = min(left)
         tosses = int(self.given_counting(np.array(least)))
@@ -115,18 +115,18 @@ class Game(Method):
         return [0, 0] if max(on_y, tosses - on_y) > least else [tosses - on_y, on_y]
 
     def given_counting(self, each: IntArray) -> IntArray:
-        """Return how many tosses of fair coins so many given runs on either database suffice for."""
+        """Return the number of coin tosses for which so many given runs on each database suffice."""
         tosses: IntArray = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
         return tosses
 
     def _question(self, basis: Basis) -> dict[str, Any]:
-        """Return what the bound reads besides the guesses."""
+        """Return the arguments of the bound besides the guesses."""
         return {"confidence": self.confidence_at(basis), "delta": self.claim.forgiven, "distance": self.distance}
 
 
 @register_method(PureDP, ApproxDP, role="early")
 class AnytimeGame(Game):
-    """A gambler bets on right guesses: the bound holds at every look at once."""
+    """A gambler bets on right guesses: the bound holds at all looks together."""
 
     bound = "anytime-valid guessing game"
     theorem = (
@@ -138,7 +138,7 @@ class AnytimeGame(Game):
     between_looks = 1.25
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts: where the wealth was staked."""
+        """Return the inputs of `lower` besides the counts: the expected guesses, which stakes suit."""
         return {"expected": None if expected is None else list(expected)}
 
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -149,40 +149,40 @@ class AnytimeGame(Game):
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
         budget, question = self.claim.budget, self._question(basis)
-        # No stake gains before more than half of the guesses are right.
+        # No stake gains unless more than half of the guesses are right.
         return fewest(lambda right: rejects(budget, right, guessed - right, runs, **question), guessed, guessed // 2)
 
     @classmethod
     def stopped_early(cls, basis: Mapping[str, Any]) -> bool:
-        """Return that the runs may have ended when the answer was clear."""
+        """Return True: the runs may have ended when the answer was clear."""
         return True
 
     def _question(self, basis: Basis) -> dict[str, Any]:
-        """Return what the bound reads besides the guesses."""
+        """Return the arguments of the bound besides the guesses."""
         expected = basis["expected"]
         return super()._question(basis) | {"expected": None if expected is None else (expected[0], expected[1])}
 
 
 def right_guesses(truth: Claim, share: float) -> float:
-    """Return how often a guess is right, if all that a pair loses is in an event that is seen in a share of runs."""
+    """Return the probability of a right guess, if an event that occurs in a share of runs has the pair's whole loss."""
     return 1 - max(0.0, share - truth.forgiven) * float(special.expit(-truth.budget)) / share
 
 
 def sawtooth(claim: Claim, truth: Claim, distance: int) -> float:
-    """Return how many runs make up for one more right guess that is needed, four times over."""
+    """Return the width of power's sawtooth: 8 times the runs in which right guesses gain one on their limit."""
     promised, right = (right_guesses(one.group(distance), 1.0) for one in (claim, truth))
     return 8 / max(right - promised, 1e-9)
 
 
 def right_side(choosing: IntArray, right: float) -> Floats:
-    """Return how often selection runs name the right side of an event: where most of them lie on it."""
+    """Return the probability that selection runs choose the right side of an event, by their majority."""
     even = np.where(choosing % 2 == 0, scipy.stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
     return np.where(choosing == 0, 1.0, scipy.stats.binom.sf(choosing // 2, choosing, right) + even)
 
 
 def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence: float) -> Floats:
     """Return the fewest right guesses that refute a promise for the pair, one more than all if none do."""
-    # With a delta, a tenth of the error is spent on how often a guess is made, as `approx_game_lower` does.
+    # With a delta, a tenth of the error probability is spent on the rate of guesses, as in `approx_game_lower`.
     right, error = float(special.expit(promise.budget)), 1 - confidence
     limit = np.full(guessed.shape, right)
     if promise.forgiven > 0:
@@ -194,7 +194,7 @@ def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence
 
 
 def game_power(promise: Claim, right: float, counting: IntArray, share: float, confidence: float) -> Floats:
-    """Return how often right guesses are too many for the promise, for each number of runs that count."""
+    """Return the probability that right guesses refute the promise, for each number of counting runs."""
     if share == 1:
         return np.asarray(scipy.stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
     powers = []
@@ -206,7 +206,7 @@ def game_power(promise: Claim, right: float, counting: IntArray, share: float, c
 
 
 def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
-    """Return how many guesses there may be of an event that is seen in a share of runs, and how likely each number."""
+    """Return the numbers of guesses of an event that occurs in a share of runs, and their probabilities."""
     spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
     if spread < NODES:
         guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
@@ -215,14 +215,14 @@ def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
 
 
 def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, runs: int) -> float:
-    """Return the smallest epsilon, at the delta of the claim, of which so many guesses are right with power 0.8."""
+    """Return the smallest epsilon, at the delta of the claim, at which `needed` guesses are right with power 0.8."""
     if needed > guessed or guessed == 0:
         return math.inf
     needed = max(needed, 1)
     rate = float(special.betaincinv(needed, guessed - needed + 1, POWER))
 
     def surplus(epsilon: float) -> float:
-        """How much oftener guesses are right at this loss."""
+        """Probability of a right guess at this loss, minus the one required."""
         return float(_right(claim.at(epsilon).group(distance), guessed, runs)) - rate
 
     if surplus(0.0) >= 0:
@@ -232,6 +232,6 @@ def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, r
 
 
 def _right(pair: Claim, guessed: int, runs: int, missing: Floats | float = 0.0) -> Floats:
-    """Return how often guesses are right that carry what a pair loses, but for what is missing of it, in nats."""
+    """Return the probability of a right guess of an event that has the loss of a pair, less `missing` nats."""
     chance = special.expit(pair.budget - missing)
     return np.asarray(chance + min(1.0, pair.forgiven * runs / guessed) * (1 - chance))

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.attacks.selection import Shifts, rate_candidates, select_events, tabulated
@@ -20,9 +20,9 @@ from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, ne
 __all__ = ["Gaussian"]
 
 REGIONS = 64  # times that a choice is simulated
-FEW = 512  # selection runs from which on more do not change where thresholds lie, in standard deviations
-STEPS = (1.1, 2.0)  # of shifts and of selection runs that share a simulation
-NODES = 65  # counts on the one database at which those on the other are looked up, where there are more
+FEW = 512  # selection runs above which the distribution of thresholds no longer changes
+STEPS = (1.1, 2.0)  # ratios between shifts, and between selection runs, that have a simulation
+NODES = 65  # quantiles that represent the counts on one database, if there are more counts
 
 
 @register_method(GaussianDP)
@@ -44,16 +44,16 @@ class Gaussian(RegionMethod):
         return float(gaussian_lower(hits, runs, hits_other, runs_other, confidence=confidence)) / self.distance
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often one region shows that two normal laws lie farther apart than promised."""
+        """Return the probability that one region shows a larger shift between two normal laws than promised."""
         mu, shift = (claim.group(self.distance).shift for claim in (self.claim, truth))
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
         return np.array([region_power(mu, shift, *size, self.confidence) for size in sizes])
 
 
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:
-    """Return how often a region that so many runs have chosen shows on others that a shift is more than `mu`."""
-    # Regions are chosen as in an audit, on runs that are made up. Chance in how high a region rates and what it rates
-    # less for lying out in the tail shrink alike as runs grow: thresholds scatter as widely after a million runs.
+    """Return the power of a region, chosen on `choosing` runs, to show a shift above `mu` on `counting` others."""
+    # Regions are chosen as in an audit, on simulated runs. As runs grow, the random error of a rating and the margin
+    # taken off in the tail shrink at the same rate: thresholds scatter as widely after a million runs.
     chosen: tuple[tuple[float, bool, bool], ...] = ((0.0, True, True),)
     if choosing:
         near, runs = nearby(shift, choosing, STEPS)
@@ -80,7 +80,7 @@ def region_power(mu: float, shift: float, choosing: int, counting: int, confiden
 
 @lru_cache(maxsize=64)
 def _chosen_regions(shift: float, runs: int, ratio: float, confidence: float) -> tuple[tuple[float, bool, bool], ...]:
-    """Return where regions begin, whether they lie above, and speak for `y`; `ratio` times `runs` will count."""
+    """Return thresholds of regions, whether they are above, and likelier on `y`; `ratio` times `runs` will count."""
     rng = np.random.default_rng(SEED)
     chosen = []
     for noise in rng.standard_normal((REGIONS, 2, FEW // 2)):

@@ -1,4 +1,4 @@
-"""What every method has: how one family of promises is measured, from the choice of an event to the power of a plan."""
+"""Base class of methods: how a family of promises is measured, from the choice of an event to the power of a plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -37,13 +37,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often either was guessed or a bin was met
+Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often each database was guessed or a bin occurred
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
-POWER = 0.8  # with which a minimum detectable loss is called a violation
-FEW = 50  # given runs on either database, below which the method for few runs shows more
+POWER = 0.8  # with which a minimum detectable loss is detected
+FEW = 50  # given runs on either database, below which the method for few runs has larger bounds
 CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
-LEAST_ERROR = 1e-13  # probability that confidences leave where counts vary much: a float tells no less from none
+LEAST_ERROR = 1e-13  # least error probability if counts vary much: a float cannot resolve less
 LEAST_EXCESS = 1e-9  # over the promise, as a share of it
 NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
@@ -57,23 +57,23 @@ class Method(ABC):
     distance: int  # steps between the two databases
     confidence: float  # one-sided, of all looks together
 
-    bound: ClassVar[str]  # name of the theorem, by which saved results know the method
+    bound: ClassVar[str]  # name of the theorem, by which saved results identify the method
     theorem: ClassVar[str] = ""  # what it says, in words for a report
     counted: ClassVar[str] = "an event of another kind"
     sources: ClassVar[tuple[str, ...]] = ()  # where it is proved, as in `Claim`
     rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")  # families of rules whose counts it reads
     coins: ClassVar[bool] = False  # whether a fair coin must pick the database of each run
     cumulative: ClassVar[bool] = False  # whether one bound holds at all looks, for guesses at several events in turn
-    between_looks: ClassVar[float] = 2.0  # an audit that may stop early looks after so many times the runs
+    between_looks: ClassVar[float] = 2.0  # in an audit that may stop early, runs grow by this factor between looks
     simulated: ClassVar[bool] = False  # whether `power` simulates the choice of the event; else it is computed
-    largest: ClassVar[float] = 60.0  # budget of a pair beyond which nothing is confused any more
-    planned: ClassVar[str] = ""  # the mechanism whose power `power` returns, with fields for the question
+    largest: ClassVar[float] = 60.0  # budget of a pair beyond which guesses are never wrong
+    planned: ClassVar[str] = ""  # the mechanism whose power `power` returns, in words with fields
 
     @abstractmethod
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Return the event that promises the largest bound, and others worth a try, from scores on selection runs."""
+        """Return the event with the largest expected bound, and others to be counted, from scores on selection runs."""
 
     @abstractmethod
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -84,23 +84,23 @@ class Method(ABC):
         """Return the smallest budget of one step that the runs, `choosing` ones included, detect with power 0.8."""
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
-        """Return the largest bound that as many runs could prove: that of runs which are never confused."""
+        """Return the largest bound that as many runs could prove: that of runs without wrong guesses."""
         return self.lower(self.never_confused(counts, basis), basis)
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
-        """Return the counts of as many runs, each of which names its own database."""
+        """Return the counts of as many runs, if the database of each is guessed right."""
         x, y = counts["x"]["runs"], counts["y"]["runs"]
         return {"x": {"runs": x, "guessed_x": x, "guessed_y": 0}, "y": {"runs": y, "guessed_x": 0, "guessed_y": y}}
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts at a look; 0 is the only one. `expected` guesses are to come."""
+        """Return the inputs of `lower` besides the counts, at a look (0: the only one), given `expected` guesses."""
         return cast("Basis", event.rule.parameters() | {"look": look})
 
     def confidence_at(self, basis: Basis) -> float:
         """Return the confidence of an event at a look: all events and looks together have that of the method.
 
-        Runs that depend on each other count as fewer, by the factor by which their counts vary more. The logarithm of
-        an error shrinks as runs do, so that the error is raised to that power.
+        Runs that depend on each other count as fewer, by the factor by which the variance of their counts is inflated.
+        The log of an error probability is proportional to the runs: the probability is raised to that power.
         """
         confidence = 1 - (1 - self.confidence) * basis.get("share", 1.0)
         confidence = look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence
@@ -108,11 +108,11 @@ class Method(ABC):
         return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often a loss of `truth` is called a violation, shape (m,); the event is in a `share` of runs."""
+        """Return the probability to detect a loss of `truth`, shape (m,), if the event occurs in a `share` of runs."""
         raise ValueError(NO_PLANS.format(type(self.claim).__name__))
 
     def assumed(self, share: float) -> str:
-        """Return in words the mechanism whose power `power` returns; its event is seen in a share of the runs."""
+        """Return in words the mechanism whose power `power` returns; its event occurs in a share of the runs."""
         if not self.planned:
             raise ValueError(NO_PLANS.format(type(self.claim).__name__))
         frequency = "in every run" if share == 1 else f"in {100 * share:.4g}% of the runs"
@@ -121,7 +121,7 @@ class Method(ABC):
         )
 
     def sawtooth(self, truth: Claim) -> float:
-        """Return over how many counting runs power may rise and fall again; 0 where it is approximated."""
+        """Return over how many counting runs power may rise and fall, as a sawtooth does; 0 if it is approximated."""
         return 0.0
 
     def sizes(self, counting: int, coins: np.random.Generator) -> tuple[int, int]:
@@ -159,10 +159,10 @@ NAMED: dict[str, type[Method]] = {}
 
 
 def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[Made], Made]:
-    """Register a method for families of promises, those derived from them included, and by its name: a decorator.
+    """Register a method by its name, and for families of promises and their subclasses: a decorator.
 
-    `role` is what it serves: all runs that are asked for, an audit that may stop early, few given outputs, one single
-    run, or every audit of a promise whose budget is its delta. The fixed one serves where no other is registered.
+    `role` is its use: all runs that are asked for, an audit that may stop early, few given outputs, one single run, or
+    every audit of a promise whose budget is its delta. The fixed one is used if no other is registered.
     """
 
     def register(method: Made) -> Made:
@@ -177,7 +177,7 @@ def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[M
 def method_for(
     claim: Claim, distance: int, confidence: float, *, early: bool = False, fewest: int | None = None
 ) -> Method:
-    """Return how a promise is measured, of given outputs by the number of those on the database that has `fewest`."""
+    """Return the method for a promise; for given outputs it depends on the number on the database that has `fewest`."""
     role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
     for family in type(claim).__mro__:
         methods = FOR_FAMILY.get(family, {})
@@ -204,7 +204,7 @@ def guesses(counts: Counts) -> tuple[int, int, int]:
 
 
 def apart(power: float, target: float) -> float:
-    """Return by how many standard errors one power exceeds another: nearly a line in the root of the runs."""
+    """Return the difference of the normal quantiles of two powers: it is nearly linear in the root of the runs."""
     return float(special.ndtri(np.clip(power, 1e-15, 1 - 1e-15)) - special.ndtri(target))
 
 
@@ -221,7 +221,7 @@ def fewest(proves: Callable[[int], bool], most: int, start: int) -> int:
 
 
 def crossing(excess: Callable[[float], float], start: float, bottom: float, top: float, close: float) -> float:
-    """Return where a quantity that rises becomes 0 or more: `bottom` if it is so there, infinity if not at `top`."""
+    """Return where an increasing function reaches 0: `bottom` if 0 or more there, infinity if below 0 at `top`."""
     low = high = start
     step = 0.25
     while excess(low) >= 0:

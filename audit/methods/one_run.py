@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.attacks.selection import Family
@@ -19,17 +19,17 @@ from audit.results import ONE_RUN
 
 __all__ = ["OneRun"]
 
-HALF = 0.5  # of the canaries, guessed under a promise with a delta
-# Under a curve of deltas guesses begin so many deviations nearer to the middle than the farthest canary is, and as many
-# are made as of a mechanism that loses more than is promised, by this factor: the bound must have room for it. Of 1,000
-# to 100,000 canaries at mu 0.5 to 2 the median bound is at least 0.94 of that with the best share.
+HALF = 0.5  # share of the canaries that is guessed under a promise with a delta
+# Under a curve of deltas, guesses begin INSIDE deviations nearer to the middle than the farthest canary. Their number
+# is that for a loss of MORE times the promise, so that the bound can exceed the promise. With 1,000 to 100,000 canaries
+# at mu 0.5 to 2, the median bound is at least 0.94 of that with the best share.
 INSIDE, MORE = 1.9, 1.4
 
 
 @register_method(Claim, role="one_run")  # type: ignore[type-abstract]
 @dataclass(frozen=True)
 class OneRun(Method):
-    """A promise limits how many guesses about coins may be right, however one release ties them together.
+    """A promise limits how many guesses about coins may be right, even if they depend on each other in one release.
 
     The distance is the number of people of each canary; runs in the counts are canaries.
     """
@@ -48,11 +48,11 @@ class OneRun(Method):
             raise ValueError(f"one run bounds no total variation: epsilon must be positive, got {self.claim}")
 
     def share(self, number: int) -> float | None:
-        """Return the share of so many canaries that is guessed; None where a promise limits any number of guesses."""
+        """Return the share of so many canaries that is guessed; None if the bound holds for any number of guesses."""
         if self.claim.epsilon_delta is not None:
             return HALF if self.claim.forgiven else None
         shift = self.claim.group(self.distance).shift
-        # Where normal laws are closer, as many canaries tell as little as fewer that are a deviation apart.
+        # At a shift below 1, n canaries are as informative as n * shift**2 at a shift of 1.
         alike = max(1.0, number * min(1.0, shift) ** 2)
         beyond, half = max(0.0, math.sqrt(2 * math.log(alike)) - INSIDE), MORE * shift / 2
         return float(f"{special.ndtr(half - beyond) + special.ndtr(-half - beyond):.2g}")
@@ -76,7 +76,7 @@ class OneRun(Method):
         return low
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
-        """Return the counts of as many canaries, of whom as many as the rule could guess are guessed, and rightly."""
+        """Return the counts of as many canaries, if all guesses that the rule could make are right."""
         runs = sum(side["runs"] for side in counts.values())
         return {
             "x": {"runs": 0, "guessed_x": 0, "guessed_y": 0},
@@ -84,19 +84,19 @@ class OneRun(Method):
         }
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest budget of one step that as many guesses call a violation with power 0.8."""
+        """Return the smallest budget of one step that as many guesses detect with power 0.8."""
         _, guessed, number = guesses(counts)
         claim, people, needed = self.claim, self.distance, self.needed(guessed, number)
         family = claim if claim.epsilon_delta else PureDP(0.0)
         epsilon = detectable_epsilon(family, people, needed, guessed, number)
         if claim.epsilon_delta or math.isinf(epsilon):
             return epsilon
-        # Normal laws whose clearest parts, as large as those guessed, are told apart with these odds.
+        # The normal laws of which the clearest part, as large as the share guessed, has these odds.
         right, share = float(special.expit(epsilon * people)), guessed / number
         return claim.at_shift(float(special.ndtri(share * right) - special.ndtri(share * (1 - right))) / people).budget
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often one run with so many canaries refutes the promise."""
+        """Return the probability that one run with so many canaries refutes the promise."""
         pair, powers = truth.group(self.distance), []
         for canaries in counting.tolist():
             guessed_share = self.share(canaries)
@@ -108,11 +108,11 @@ class OneRun(Method):
         return np.array(powers)
 
     def sawtooth(self, truth: Claim) -> float:
-        """Return over how many canaries power may rise and fall again; 0 where a delta smooths it."""
+        """Return over how many canaries power may rise and fall, as a sawtooth does; 0 if a delta smooths it."""
         return sawtooth(self.claim, truth, self.distance) if self.share(1) is None else 0.0
 
     def refuted(self, budget: float, correct: int, guessed: int, number: int) -> bool:
-        """Return whether so many right guesses are too many, if one step loses no more than a budget."""
+        """Return whether so many right guesses reject that one step loses at most a budget."""
         promise, error = self.claim.at(budget).group(self.distance), 1 - self.confidence
         if promise.epsilon_delta is None:
             return one_run_least_mass(correct, guessed, number, error=error, rarest=promise.rarest) > 1
@@ -131,7 +131,7 @@ class OneRun(Method):
 
 
 def _clearest_right(truth: Claim, share: float) -> float:
-    """Return how often the clearest guesses, as many as a share of the canaries, are right."""
+    """Return the probability of a right guess among the clearest `share` of the canaries."""
     if truth.epsilon_delta:
         return right_guesses(truth, share)
     half = truth.shift / 2

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -19,12 +19,12 @@ from audit.methods.regions import RegionMethod, regions
 
 __all__ = ["Rectangle"]
 
-MOST = 10_000  # counting runs on either database: beyond, the other one limits what can be shown
+MOST = 10_000  # counting runs on either database: with more, the other database limits the bound
 
 
 @register_method(PureDP, ApproxDP, role="few")
 class Rectangle(RegionMethod):
-    """The probability of a region is bounded from below here and from above there; a promise limits their ratio."""
+    """A region's probability is bounded from below on one database, above on the other; a promise limits the ratio."""
 
     bound = "Clopper-Pearson rectangle"
     theorem = (
@@ -35,7 +35,7 @@ class Rectangle(RegionMethod):
     sources = ("clopper", "ding")
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts: nothing."""
+        """Return the inputs of `lower` besides the counts: none."""
         return {}
 
     def each_region(self, basis: Basis) -> float:
@@ -43,7 +43,7 @@ class Rectangle(RegionMethod):
         return 1 - (1 - self.confidence_at(basis)) / 2
 
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
-        """Return the largest epsilon that is rejected, where all below it are too; 0 if none is."""
+        """Return the largest epsilon up to which all are rejected; 0 if none is."""
         low, high = map(float, rectangle(hits, runs, hits_other, runs_other, confidence=confidence))
         if not self._rejected(low, high, 0.0):
             return 0.0
@@ -56,7 +56,7 @@ class Rectangle(RegionMethod):
         return least
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest epsilon that the region which sees farther calls a violation with power 0.8."""
+        """Return the smallest epsilon that the more powerful region detects with power 0.8."""
         return min(
             self._region_detectable(
                 likely["runs"],
@@ -68,7 +68,7 @@ class Rectangle(RegionMethod):
         )
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often either region refutes the promise, of a mechanism that has all of its loss in one."""
+        """Return the probability that a region refutes the promise, if one region has the whole loss."""
         right = right_guesses(truth.group(self.distance), share)
         powers = [self._power(right, runs // 2) for runs in counting.tolist()]
         return np.array(powers) * right_side(choosing, right)
@@ -78,12 +78,12 @@ class Rectangle(RegionMethod):
         return [min(runs, MOST) for runs in left]
 
     def _rejected(self, low: Any, high: Any, epsilon: float) -> Any:
-        """Return whether a promise of this epsilon is, by limits of two probabilities of any shape."""
+        """Return whether limits of two probabilities, as arrays, reject a promise of this epsilon."""
         pair = self.claim.at(epsilon).group(self.distance)
         return low > high * math.exp(min(pair.budget, 700.0)) + pair.forgiven
 
     def _region_detectable(self, runs: int, runs_other: int, share: float, confidence: float) -> float:
-        """Return the smallest epsilon that one region calls a violation; a share adds up both probabilities."""
+        """Return the smallest epsilon that one region detects; `share` is the sum of both probabilities."""
         hits, hits_other = np.arange(runs + 1), np.arange(runs_other + 1)
         limits = rectangle(hits[:, None], runs, hits_other[None, :], runs_other, confidence=confidence)
         refuted: NDArray[np.bool_] = self._rejected(*limits, self.claim.budget)
@@ -105,7 +105,7 @@ class Rectangle(RegionMethod):
         return 0.0 if missing(0.0) <= 0 else float(scipy.optimize.brentq(missing, 0.0, top))
 
     def _power(self, right: float, each: int) -> float:
-        """Return how often one of the two regions of randomized response refutes the promise."""
+        """Return the probability that one of the two regions of randomized response refutes the promise."""
         hits = np.arange(each + 1)
         on_y, on_x = hits[:, None], hits[None, :]
         refuted = np.zeros((each + 1, each + 1), bool)

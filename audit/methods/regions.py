@@ -1,4 +1,4 @@
-"""What methods share that bound a loss by the probabilities of one region of outputs on either database."""
+"""Base of methods that bound a loss by the probabilities of one region of outputs on the two databases."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from audit.methods.method import POWER, Basis, Counts, Floats, Method, fewest
 __all__ = ["NORMAL", "SEED", "RegionMethod", "counting_ratio", "nearby", "regions"]
 
 NORMAL = "two normal laws at the shift that has this loss, as of a count with normal noise"  # whose power is planned
-SEED = 20  # of the selection runs that are made up: the same question has the same answer
+SEED = 20  # of simulated selection runs: the same question has the same answer
 
 
 class RegionMethod(Method):
-    """A region is met on either database so often; a rule that may name both has two regions."""
+    """Bounds from a region's counts on both databases; a rule that may name both databases has two regions."""
 
     counted = "a region of outputs"
 
     @abstractmethod
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
-        """Return the budget of one step that a region proves, met so often where it is likely and on the other."""
+        """Return the budget of one step that a region proves, from its hits where it is likely and on the other."""
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Return the region that promises the largest shift of normal laws, and others, from selection runs."""
+        """Return the region with the largest expected shift of normal laws, and others, from selection runs."""
         shifts = Shifts(counting, self.confidence)
         return select_events(rate_candidates(tabulated(statistics, x, y, families), shifts), shifts)
 
     def each_region(self, basis: Basis) -> float:
-        """Return the confidence left to each region that a rule may name: a matter of the rule, not of its counts."""
+        """Return the confidence of each region that a rule may name: it depends on the rule, not on its counts."""
         confidence = self.confidence_at(basis)
         return 1 - (1 - confidence) / 2 if basis["regions"] == 2 else confidence
 
@@ -47,7 +47,7 @@ class RegionMethod(Method):
         )
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest budget of normal laws that the region which sees farther calls a violation."""
+        """Return the smallest budget of normal laws that the more powerful region detects."""
         each = self.each_region(basis)
         shift = min(
             self._detectable_shift(likely["runs"], other[guess], other["runs"], each)
@@ -56,10 +56,10 @@ class RegionMethod(Method):
         return self.claim.at_shift(shift / self.distance).budget
 
     def _detectable_shift(self, runs: int, hits_other: int, runs_other: int, confidence: float) -> float:
-        """Return the shift of normal laws at which a region is met often enough with power 0.8; infinite if at none.
+        """Return the shift of normal laws that a region detects with power 0.8; infinite if it detects none.
 
-        The rate at which it is met where it is rare is taken from what was seen; how far either rate may stray, on the
-        scale of normal quantiles, adds up as variances do.
+        The rate on the database where the region is rare is the observed one. The variances of both rates, on the scale
+        of normal quantiles, add up.
         """
         if hits_other in (0, runs_other):
             return math.inf
@@ -83,11 +83,11 @@ def regions(counts: Counts) -> list[tuple[dict[str, int], dict[str, int], str]]:
 
 
 def nearby(shift: float, runs: int, steps: tuple[float, float]) -> tuple[float, int]:
-    """Return a shift and a number of runs on a grid: what is asked next is near, and shares its simulation."""
+    """Return a shift and a number of runs on a grid, so that nearby questions share a simulation."""
     near, many = (round(math.log(value) / math.log(step)) for value, step in zip((shift, runs), steps, strict=True))
     return steps[0] ** near, max(8, round(steps[1] ** many))
 
 
 def counting_ratio(counting: int, choosing: int) -> float:
-    """Return how many runs count for one that chooses, to two digits."""
+    """Return the ratio of counting to selection runs, to two digits."""
     return float(f"{counting / choosing:.2g}")

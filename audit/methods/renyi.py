@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import get_args
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
@@ -33,19 +33,19 @@ from audit.methods.regions import NORMAL, SEED, RegionMethod, counting_ratio, ne
 
 __all__ = ["Renyi"]
 
-LARGEST_RATIOS = (0.5, *CLIPS)  # log-likelihood ratios that are told apart where nothing is confused
-WEIGHTS, FEWER = 1000, 400  # times that a choice is simulated for a plan, and for what an audit could detect
-LEAST_RHO = 1e-12  # that is no rounding error of a bound
-LARGEST = 30.0**2 / 2  # rho of a pair beyond which nothing is confused any more
+LARGEST_RATIOS = (0.5, *CLIPS)  # log-likelihood ratios that the largest possible bound may use
+WEIGHTS, FEWER = 1000, 400  # times that a choice is simulated for a plan, and for a minimum detectable loss
+LEAST_RHO = 1e-12  # smaller ones are rounding errors of a bound
+LARGEST = 30.0**2 / 2  # rho of a pair beyond which guesses are never wrong
 TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
-STEPS = (1.02, 1.1)  # of shifts and of selection runs that share a simulation
-MANY = 100_000  # selection runs that leave no doubt of the likelihood ratio
+STEPS = (1.02, 1.1)  # ratios between shifts, and between selection runs, that have a simulation
+MANY = 100_000  # selection runs that stand for a known likelihood ratio
 TAIL, MIDDLE = 16, 64  # bins of a score in either tail and between
 
 
 @register_method(ZCDP)
 class Renyi(RegionMethod):
-    """A divergence between the laws on the two databases is at least what a score in bins, or a region, shows of it."""
+    """A score in bins, or a region, gives a lower bound on a divergence between the laws on the two databases."""
 
     bound = "variational Renyi divergence"
     theorem = (
@@ -62,7 +62,7 @@ class Renyi(RegionMethod):
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Return the likelihood-ratio estimate that promises the largest bound, and the best one-sided event."""
+        """Return the likelihood-ratio estimate with the largest expected bound, and the best one-sided event."""
         game = Guessing(counting, self.confidence)
         one_sided = select_events(rate_candidates(tabulated(statistics, x, y, families), game), game)[1:2]
         return [select_weights(statistics, x, y, counting=counting, confidence=self.confidence), *one_sided]
@@ -92,7 +92,7 @@ class Renyi(RegionMethod):
         return max(super(Renyi, self).ceiling(counts, event) for event in (basis, *better))
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
-        """Return the counts of as many runs, each of which speaks as strongly as can be for its own database."""
+        """Return the counts of as many runs, if each is in the bin that most favors its own database."""
         if "weights" not in basis:
             return super().never_confused(counts, basis)
         extremes = {"x": np.argmin, "y": np.argmax} if basis["toward"] == "y" else {"x": np.argmax, "y": np.argmin}
@@ -102,7 +102,7 @@ class Renyi(RegionMethod):
         }
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest rho of normal laws that as many runs call a violation with power 0.8."""
+        """Return the smallest rho of normal laws that as many runs detect with power 0.8."""
         if "weights" not in basis:
             return super().detectable(counts, basis, choosing=choosing)
         promise, (runs_x, runs_y) = self.claim.group(self.distance).budget, (counts[side]["runs"] for side in "xy")
@@ -110,7 +110,7 @@ class Renyi(RegionMethod):
         return pair / self.distance**2
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often a likelihood ratio shows that two normal laws diverge more than promised."""
+        """Return the probability that a likelihood ratio shows a larger divergence of two normal laws than promised."""
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
         learning = [chose - min(chose, glancing_runs(chose)) for chose in choosing.tolist()]
         return np.array(
@@ -138,9 +138,9 @@ class Renyi(RegionMethod):
 def divergence_power(
     rho: float, shift: float, choosing: int, runs: tuple[int, int], confidence: float, *, times: int = WEIGHTS
 ) -> float:
-    """Return how often the likelihood ratio that runs have chosen shows that a divergence is more than rho."""
-    # What `select_weights` does is done here so many `times` on made-up runs at once; `runs` count on `x` and on `y`.
-    # How far the bound of an estimate strays on fresh runs is taken from its influence function, as if it were normal.
+    """Return the power of a likelihood ratio that selection runs have chosen to show a divergence of more than rho."""
+    # This simulates `select_weights` on many sets (`times`) of runs at once; `runs` count on `x` and on `y`. The bound
+    # on fresh runs is taken to be normal, with the variance of its influence function.
     if min(runs) < 2:
         return 0.0
     if choosing:
@@ -212,7 +212,7 @@ def _bins(shift: float, runs: int) -> tuple[Floats, Floats]:
         share = np.diff(special.ndtr(edges - mean))
         mass += share
         moment += mean * share - np.diff(scipy.stats.norm.pdf(edges - mean))
-    return edges, np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)  # of a bin that is never met: any
+    return edges, np.divide(moment, mass, out=np.zeros_like(mass), where=mass > 0)  # any value for an empty bin
 
 
 def _weights_power(
@@ -225,7 +225,7 @@ def _weights_power(
     runs_other: ArrayLike,
     confidence: float,
 ) -> Floats:
-    """Return how often each row of weights, at its order, shows more than `rho`; laws have a last axis of bins."""
+    """Return the power of each row of weights, at its order, to show more than `rho`; laws have a last axis of bins."""
     order = order.reshape(-1, 1)
     centered = weights - weights.max(axis=1, keepdims=True)
 
@@ -250,5 +250,5 @@ def _weights_power(
     moment = np.where(first, 1.0, np.maximum(1 + below, TINY))
     bound = bound + np.where(first, below, np.log(moment) / excess)
     variance = variance + below_variance / (moment * excess) ** 2
-    with np.errstate(over="ignore"):  # a promise that no bound comes near
+    with np.errstate(over="ignore"):  # if the promise is far above the bound
         return np.asarray(special.ndtr((bound - rho) / np.sqrt(np.maximum(variance, 1e-300))))

@@ -1,11 +1,11 @@
-"""Total variation, the delta at epsilon 0: guesses that are right oftener than wrong."""
+"""Total variation, the delta at epsilon 0: the excess of right guesses over wrong ones."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -19,13 +19,13 @@ from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method,
 __all__ = ["Variation"]
 
 POWERFUL = float(special.ndtri(POWER))  # standard errors
-CAUTION = 0.999  # with which an event is believed on the runs that chose it
-STEPS = 3  # times that the choice is repeated with what the last one promised forgiven
+CAUTION = 0.999  # confidence of the bound by which an event is rated on the runs that chose it
+STEPS = 3  # times that the choice is repeated with the last rating as the delta
 
 
 @register_method(ApproxDP, role="delta")
 class Variation(Game):
-    """Total variation limits by how much a rule that guesses the database of each run is right oftener than wrong."""
+    """Total variation limits P(right) - P(wrong) of a rule that guesses the database of each run."""
 
     bound = "total variation of a guessing game"
     theorem = (
@@ -40,10 +40,10 @@ class Variation(Game):
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
-        """Return the event that promises the largest difference of probabilities, and the best one-sided event.
+        """Return the event with the largest expected difference of probabilities, and the best one-sided event.
 
-        A game with a delta asks whether a rule shows more than that delta, and the one that shows most of it leaves
-        nothing when as much is forgiven: what was promised last is forgiven next.
+        A game with a delta rates rules by the loss that exceeds this delta. The rule with the largest difference is the
+        best one when delta equals that difference: so each step takes the rating of the best rule so far as its delta.
         """
         promised, best = self.claim.group(self.distance).budget, empty_event(statistics[0])
         one_sided: list[Event] = []
@@ -60,7 +60,7 @@ class Variation(Game):
         return [best, *(event for event in one_sided if str(event) != str(best))]
 
     def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return what `lower` reads besides the counts: the databases that the rule may name, and the look."""
+        """Return the inputs of `lower` besides the counts: how many databases the rule may name, and the look."""
         return Method.basis(self, event, look=look)
 
     def lower(self, counts: Counts, basis: Basis) -> float:
@@ -68,7 +68,7 @@ class Variation(Game):
         return float(self._proved(*guesses(counts), basis)) / self.distance
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
-        """Return the largest bound that as many runs could prove: that of runs which are never confused."""
+        """Return the largest bound that as many runs could prove: that of runs without wrong guesses."""
         sure = self.never_confused(counts, basis)
         if basis["regions"] == 2:
             return self.lower(sure, basis)
@@ -76,9 +76,9 @@ class Variation(Game):
         return max(self.lower({**sure, name: {**sure[name], **silent}}, basis) for name in ("x", "y"))
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
-        """Return the smallest delta that this event calls a violation with power 0.8; infinite if there is none.
+        """Return the smallest delta that this event detects with power 0.8; infinite if there is none.
 
-        Wrong guesses are as frequent as they were seen, as far as right ones leave them room.
+        The rate of wrong guesses is the observed one, or lower if right guesses leave less room.
         """
         correct, guessed, runs = guesses(counts)
         if guessed == 0:
@@ -86,7 +86,7 @@ class Variation(Game):
         promised, half = self.claim.group(self.distance).budget, _named(basis) / 2
 
         def surplus(delta: float) -> float:
-            """How far the bound to be expected exceeds the promise, less what may be missing by chance."""
+            """Excess of the expected bound over the promise, less a margin for chance."""
             wrong = min((guessed - correct) / runs, (1 - half * delta) / 2)
             right = wrong + half * delta
             stray = POWERFUL * math.sqrt((right + wrong - (right - wrong) ** 2) / runs) / half
@@ -99,7 +99,7 @@ class Variation(Game):
         return float(scipy.optimize.brentq(surplus, promised, 1.0)) / self.distance
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
-        """Return how often guesses are right too often, of a mechanism whose event is seen in a share of runs."""
+        """Return the probability that guesses refute the promise, if the event occurs in a share of runs."""
         delta, powers = min(truth.group(self.distance).budget, share), []
         right = (1 + delta / share) / 2
         for runs in counting.tolist():
@@ -108,7 +108,7 @@ class Variation(Game):
         return np.array(powers) * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:
-        """Return over how many counting runs power may rise and fall again."""
+        """Return over how many counting runs power may rise and fall, as a sawtooth does."""
         promised, lost = (claim.group(self.distance).budget for claim in (self.claim, truth))
         return 16 / max(lost - promised, 1e-9)
 
@@ -118,7 +118,7 @@ class Variation(Game):
         return variation_game_lower(correct, guessed, runs, named=named, confidence=confidence)
 
     def _needed(self, guessed: Floats, runs: int) -> Floats:
-        """Return the fewest right guesses of a rule for both databases that refute the promise; else one too many."""
+        """Return the fewest right guesses of a rule for both databases that refute the promise, one more if none do."""
         promised = self.claim.group(self.distance).budget
         low, high = np.full(guessed.shape, -1.0), guessed + 1.0
         while np.any(high - low > 1):
@@ -129,7 +129,7 @@ class Variation(Game):
         return high
 
     def _rated(self, event: Event, statistics: tuple[Statistic, ...], x: Floats, y: Floats) -> tuple[float, float]:
-        """Return what an event shows on the runs that chose it, with caution and without."""
+        """Return a lower bound and an estimate of the difference that an event shows on the runs that chose it."""
         column = statistics.index(event.statistic)
         counts: Counts = {
             name: {"runs": len(scores), **event.rule.counts(scores[:, column])} for name, scores in (("x", x), ("y", y))
@@ -141,5 +141,5 @@ class Variation(Game):
 
 
 def _named(basis: Basis) -> int:
-    """Return how many databases a rule may name; one that never guesses proves nothing either way."""
+    """Return how many databases a rule may name; 1 if it never guesses, as it then proves nothing."""
     return max(1, int(basis["regions"]))

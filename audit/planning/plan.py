@@ -1,4 +1,4 @@
-"""All that decides the power of an audit, but for the number of runs and the loss that they should see."""
+"""All that determines the power of an audit, except the number of runs and the true loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST, MOST_CANARIES = 10**12, 10**6  # largest numbers of runs and of canaries t
 
 @dataclass(frozen=True)
 class Plan:
-    """A question as `plan_size` takes it, checked: the power is that of the method which the audit will have."""
+    """The arguments of `plan_size`, checked; power is computed by the method that the audit will use."""
 
     claim: Claim
     confidence: float
@@ -41,7 +41,7 @@ class Plan:
 
     @property
     def step(self) -> int:
-        """By how much sizes differ: given outputs come in pairs."""
+        """Difference of consecutive sizes: given outputs come in pairs."""
         return 2 if self.design == "outputs" else 1
 
     @cached_property
@@ -50,7 +50,7 @@ class Plan:
         if self.design == "one_run":
             return 1
         size = 2 * self.step
-        if self.selection > 0:  # shares of a size are rounded: none that is smaller by a step or more is enough
+        if self.selection > 0:  # shares are rounded: start where no smaller size is enough
             size = max(size, int(7.5 / self.selection), int((self.step + 0.5) / (1 - self.selection)))
             size = size // self.step * self.step
         while True:
@@ -61,11 +61,11 @@ class Plan:
 
     @property
     def most(self) -> int:
-        """Most runs, or canaries, that anyone plans."""
+        """Largest number of runs, or canaries, that is planned."""
         return MOST_CANARIES if self.design == "one_run" else MOST
 
     def split(self, sizes: IntArray) -> tuple[IntArray, IntArray]:
-        """Return how many runs choose, and how many are left over both databases."""
+        """Return how many runs choose, and how many count, over both databases."""
         if self.design == "one_run":
             return np.zeros_like(sizes), sizes
         choosing = np.rint(sizes // self.step * self.step * self.selection).astype(np.int64)
@@ -74,11 +74,11 @@ class Plan:
         return choosing, sizes - choosing
 
     def power(self, size: int, violation: float) -> float:
-        """Return the probability of the verdict, of so many runs and a loss so many times the promise."""
+        """Return the probability to detect a loss of `violation` times the promise with `size` runs."""
         return float(self.powers(np.array([size]), violation)[0])
 
     def powers(self, sizes: IntArray, violation: float) -> Floats:
-        """Return the probability of the verdict at each of several sizes, shape (m,)."""
+        """Return the probability to detect the violation at each of several sizes, shape (m,)."""
         truth = self.claim.at(violation * self.claim.budget)
         choosing, counting = self.split(sizes)
         if self.design != "outputs":
@@ -89,4 +89,4 @@ class Plan:
             if np.any(few := each < FEW):
                 method = method_for(self.claim, self.distance, self.confidence, fewest=0)
                 powers[few] = method.power(truth, choosing[few], method.given_counting(each[few]))
-        return np.minimum(powers, 1.0)  # sums, and rounded
+        return np.minimum(powers, 1.0)  # sums may round above 1

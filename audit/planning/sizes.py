@@ -1,4 +1,4 @@
-"""How many runs an audit needs to see a violation, and which violations so many see."""
+"""How many runs an audit needs to detect a violation, and which violations a number of runs detects."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from audit.planning.plan import Design, Plan
 
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
-SMALLEST_SHARE = 1e-6  # of runs that choose, or that count
-WINDOW = 100_000  # sizes below one that is enough which may be tried too
+SMALLEST_SHARE = 1e-6  # of the runs that choose, and of those that count
+WINDOW = 100_000  # most sizes below a sufficient one that are tried, too
 
 
 class OutOfReachError(ValueError):
@@ -67,8 +67,9 @@ def plan_size(
 
     Notes
     -----
-    Outputs are one number a run that shows its whole loss: randomized response, two shifted normal laws for Gaussian or
-    zero-concentrated privacy, or one such law a canary. Other mechanisms, and ``stop="early"``, may need more runs.
+    A plan is for outputs of one number that has the whole loss: randomized response, two shifted normal laws for
+    Gaussian or zero-concentrated privacy, or one such law a canary. Other mechanisms, and ``stop="early"``, may need
+    more runs.
 
     The power is exact for games whose event is registered. A chosen event shares 5% of the error probability with a
     second one, as in about half of the audits. Regions and divergences are simulated, to a few percent of the size.
@@ -147,14 +148,14 @@ def _first_size(plan: Plan, violation: float, power: float) -> int | None:
     sawtooth = plan.method.sawtooth(plan.claim.at(violation * plan.claim.budget)) if plan.share == 1 else 0.0
     if sawtooth == 0:
         return high
-    # One more right guess that is needed takes power back; twice as many runs as make up for it are looked through.
+    # Power falls where one more right guess is needed. So smaller sizes may be enough, too: a window of them is tried.
     window = min(WINDOW, math.ceil(sawtooth / (1 - plan.selection)) + 20)
     sizes = np.arange(max(plan.least, high - window * plan.step), high + 1, plan.step)
     return int(sizes[np.argmax(plan.powers(sizes, violation) >= power)])
 
 
 def _simulated_size(plan: Plan, violation: float, power: float) -> int | None:
-    """Return a size at which power is reached, to within `CLOSE` of where it first is; None if there is none."""
+    """Return the first size that reaches the power, to a relative error of `CLOSE`; None if there is none."""
     start = plan.least
     if plan.selection > 0:
         registered = _simulated_size(replace(plan, selection=0.0), violation, power)

@@ -1,4 +1,4 @@
-"""A plan as a table: several violations, and what each of them takes."""
+"""A plan as a table: several violations, and the runs that each needs or the power that each has."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class PlanTable:
     claim: Claim  # the promise for one step
     power: float  # the power asked for: the runs detect `smallest` with it
     runs: int | None  # the given number of runs, if the question was what they detect
-    smallest: float | None  # then the smallest violation that they detect: true loss divided by the promise
+    smallest: float | None  # in this case the smallest violation that they detect: true loss divided by the promise
     audit: dict[str, Any]  # confidence, distance, selection, share and design, as of `plan_size`
-    # A violation each: ``violation``, the true loss by its parameter, ``runs`` (None: out of reach) or ``power``.
+    # One per violation: ``violation``, the true loss by its parameter, ``runs`` (None: out of reach) or ``power``.
     rows: tuple[dict[str, Any], ...]
 
     @property
@@ -54,7 +54,7 @@ class PlanTable:
         return frame(list(self.rows))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the runs needed; see `audit.results.plots.plot_plan`. What given runs detect is no such curve."""
+        """Draw the runs needed; see `audit.results.plots.plot_plan`. A plan for given runs has no such curve."""
         from audit.results.plots import house_style, plot_plan  # matplotlib is slow to import
 
         if self.runs is not None:
