@@ -1,4 +1,4 @@
-"""What residuals are asked: log-ratios of their law at two places, as curves over the error."""
+"""Curves over the error: log-ratios of the law of residuals at two places."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["CURVES", "Curve", "log_ratio", "whole_people"]
 Floats = NDArray[np.float64]
 
 _LARGEST_WINDOW = 50_000  # people on each side
-_SMALLEST_KERNEL = 0.01  # people: below it every residual is a spike of its own
-_NOTHING = 40.0  # in the exponent of a kernel, beside what the nearest residual gives: 4e-18
-HEAVY = 3.0  # times the scaled median absolute deviation: a standard deviation of heavy tails
-_STEPS = 3  # of Newton's method from a start that is right but for small counts
+_SMALLEST_KERNEL = 0.01  # people: with a smaller one, each residual is a separate spike
+_NOTHING = 40.0  # difference of exponents from the nearest residual's at which a kernel is negligible: 4e-18
+HEAVY = 3.0  # a standard deviation above this times the scaled median absolute deviation has heavy tails
+_STEPS = 3  # of Newton's method, whose start is accurate except for small counts
 
 
 def _median(totals: Floats, losses: Floats) -> Floats:
@@ -34,13 +34,13 @@ class Curve:
 
     at: Floats
     width: int  # totals
-    features: Callable[[Floats], Floats]  # values (n,) -> what each adds to the totals near them (n, some of width)
+    features: Callable[[Floats], Floats]  # values (n,) -> contribution of each to the totals near (n, some of width)
     loss: Callable[[Floats], Floats]  # totals (k, width) -> losses (k, m)
     settings: dict[str, Any]
     assumption: str
     value: Callable[[Floats, Floats], Floats] = _median  # totals, losses -> one number each (k,)
     statistic: str = "median |loss|"
-    near: Callable[[Floats], slice] = lambda values: slice(None)  # values (n,) -> the totals that they add anything to
+    near: Callable[[Floats], slice] = lambda values: slice(None)  # values (n,) -> totals that they contribute to
 
 
 def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None = None) -> Curve:
@@ -58,7 +58,7 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
     thresholds: Floats = np.concatenate([starts, starts + people])
 
     def features(values: Floats) -> Floats:
-        column = values[:, None]  # 0 is in both tails of 0: exact for a two-tailed geometric law from there on
+        column = values[:, None]  # 0 is in both tails that start at 0: exact for a two-tailed geometric law
         return (column >= thresholds).astype(float) + (column <= -thresholds)
 
     def loss(totals: Floats) -> Floats:
@@ -115,7 +115,7 @@ def _kernel(pooled: Floats, bandwidth: float | str, bandwidth_unit: str | None) 
                 f"most of them: {times:.3g} times their scaled median absolute deviation. The estimate is too small; "
                 'bandwidth="robust" goes by that deviation'
             )
-    widest = float(np.ptp(pooled))  # beyond which a density shows the kernel, and not the errors
+    widest = float(np.ptp(pooled))  # with a wider kernel, a density shows the kernel, not the errors
     if not _SMALLEST_KERNEL <= kernel <= widest:
         raise ValueError(
             f"bandwidth must give a kernel of {_SMALLEST_KERNEL} people at least, and at most as wide as the range of "
@@ -135,7 +135,7 @@ def _kde(
     kernel, settings = _kernel(pooled, bandwidth, bandwidth_unit)
     window = _window(pooled, percentile, multiplier)
     x = np.arange(math.floor(2 * window), dtype=float) + (0.5 - window)
-    # A density far from every residual underflows: each is taken relative to what the nearest residual gives it.
+    # A density far from every residual underflows: it is divided by the contribution of the nearest residual.
     right = np.searchsorted(pooled, x)
     gap = np.abs(x - pooled[np.clip([right - 1, right], 0, pooled.size - 1)]).min(axis=0)
     offset: Floats = (gap / kernel) ** 2 / 2
@@ -148,7 +148,7 @@ def _kde(
     def features(values: Floats) -> Floats:
         part = near(values)
         distance: Floats = values[:, None] - x[part]
-        distance /= kernel  # in place from here on: this array is where the time goes
+        distance /= kernel  # in place from here on: this array takes most of the time
         np.square(distance, out=distance)
         distance /= -2
         distance += offset[part]
@@ -172,13 +172,13 @@ def _kde(
 
 
 def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
-    """Compare bins next to each other: of Gaussian noise, the log-ratio is a line over the error, and its slope rho."""
+    """Compare adjacent bins: for Gaussian noise, the log-ratio is linear in the error, and its slope gives rho."""
     people = positive_number("change", change)
     if people >= LARGEST:
         raise ValueError(f"change must be less than 2**53 people, got {people}")
     integral = bool((pooled == np.rint(pooled)).all())
     center, spread = float(np.median(pooled)), _spread(pooled) or float(pooled.std())
-    # Half a deviation wide, which three of them on each side hold; whole numbers are not cut in two.
+    # Bins of half a deviation cover three deviations on each side; no edge is at an integer if errors are integers.
     width, half = spread / 2, 6
     if integral:
         width = max(1.0, math.floor(width))
@@ -188,7 +188,7 @@ def _slope(pooled: Floats, *, change: float = 1.0) -> Curve:
         float(np.rint(center)) - 0.5 - half * width - (width - 1) // 2 if integral else center - (half + 0.5) * width
     )
     edges = start + width * np.arange(1.0, bins)
-    grouping = (width**2 - integral) / 12  # what the bins add to the variance (Sheppard)
+    grouping = (width**2 - integral) / 12  # the variance that binning adds (Sheppard)
 
     def features(values: Floats) -> Floats:
         return np.asarray(np.floor((values[:, None] - start) / width) == np.arange(bins), dtype=float)

@@ -1,4 +1,4 @@
-"""What repeated runs on two databases suggest: the direct estimate of the privacy loss, never a bound."""
+"""The direct estimate of the privacy loss from repeated runs on two databases: never a bound."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _ratios(errors: list[Floats], k: Floats, event: str, people: int, level: flo
         low=low,
         high=high,
         value=float(abs(loss[best])),
-        # Of the size of the log-ratio, whose own interval may hold both signs.
+        # Of the absolute log-ratio; the interval of the log-ratio may contain both signs.
         interval=(float(max(0.0, low[best], -high[best])), float(max(high[best], -low[best]))),
         confidence=level,
         assumptions=(
@@ -122,6 +122,6 @@ def _counts(errors: Floats, k: Floats, event: str) -> NDArray[np.intp]:
 
 
 def _interval(counts: NDArray[np.intp], runs: int, level: float) -> tuple[Floats, Floats]:
-    """Return two-sided intervals with half of the error that `level` leaves, since a ratio takes two."""
+    """Return two-sided intervals, each with half of the error probability of `level`, as a ratio needs two."""
     each = 1 - (1 - level) / 4
     return (clopper_pearson_lower(counts, runs, confidence=each), clopper_pearson_upper(counts, runs, confidence=each))

@@ -1,4 +1,4 @@
-"""What the errors of one release suggest: estimates of the privacy loss from residuals, never bounds."""
+"""Estimates of the privacy loss from the errors of one release (residuals): never bounds."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def residual_loss(
     bandwidth, bandwidth_unit : float or "robust", and {"sd", "people"}, optional
         Of kde: width of the kernel, 0.15 deviations as in [1]_, or for heavy tails the normal scale bandwidth [4]_.
     percentile, multiplier : float, optional
-        Of histogram and kde: errors up to so many times a percentile are looked at, 2 times the 95th as in [1]_.
+        Of histogram and kde: errors up to `multiplier` times a percentile are used, 2 times the 95th as in [1]_.
     change : float, optional
         Of slope: by how much one person moves an answer, by default 1.
     blocks : array_like, shape (areas,), optional
@@ -114,7 +114,7 @@ def _estimated(
         raise ValueError(f"no event of the curve has residuals on both sides of its ratio, got {curve.settings}")
     values = curve.value(totals, losses)
     n_units = errors.size if units is None else int(units.max()) + 1
-    # The weights' spread is n / (n + 1) of the units' own, which is (n - 1) / n of what they are a sample from.
+    # The bootstrap variance is n / (n + 1) of the units' variance, which is (n - 1) / n of that of their law.
     factor = float(student.ppf((1 + level) / 2, n_units - 1)) * math.sqrt((n_units + 1) / (n_units - 1))
     half = factor * losses[1:].std(axis=0, ddof=1)
     value, margin = float(values[0]), factor * float(values[1:].std(ddof=1))
@@ -163,7 +163,7 @@ def _totals(
     values, index, counts = np.unique(errors, return_inverse=True, return_counts=True)
     step = max(1, _CELLS // max(curve.width, resamples))
     parts = [slice(start, start + step) for start in range(0, values.size, step)]
-    # Every unit weighs Exp(1) in a resample, equal units together Gamma; only ratios of totals count, not their sum.
+    # In a resample the weight of a unit is Exp(1), of n equal units Gamma(n). Their sum cancels in ratios of totals.
     if units is None:
         totals = np.zeros((1 + resamples, curve.width))
         for part in parts:

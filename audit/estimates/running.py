@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 MOST = 2**26  # errors that are held at a time: 0.5 GB
 MOST_ENTRIES = 2**18  # of an output: 262,144 show a law, and millions take minutes
 ENOUGH = 1_000  # errors of one release that show the shape of their law
-WANTED, FEWEST = 10_000, 30  # errors, and releases, where one has fewer
-EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; how far out at least, in people; and in standard deviations
+WANTED, FEWEST = 10_000, 30  # errors, and fewest releases, if one release has fewer
+EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; their least reach in people; their reach in standard deviations
 
 ERRORS, ON_X, ON_Y, RESAMPLES, ENTRIES = range(5)  # numbers of the random streams
 
@@ -118,7 +118,7 @@ def estimate_direct(
 
 
 def _thresholds(errors: Floats) -> Floats:
-    """Return whole errors around the median, as far out as most noise goes; fitted to counts they would bias these."""
+    """Return whole errors around the median that cover most noise; thresholds fitted to counts would bias these."""
     middle = float(np.median(errors))
     deviation = 1.4826 * float(np.median(np.abs(errors - middle)))
     reach = max(NARROW, math.ceil(WIDE * deviation))
@@ -135,7 +135,7 @@ def _outputs(
     advance: Callable[[int], None],
     n_jobs: int,
 ) -> Floats:
-    """Return what is kept of each output, a row of numbers; an exception is the caller's."""
+    """Return the kept numbers of each output as rows; exceptions are not caught."""
     caller = Caller(mechanism, data, Kind(shape))
     each = caller.block_runs
     blocks = -(-runs // each)

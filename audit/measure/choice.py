@@ -33,17 +33,17 @@ __all__ = [
     "registered_choice",
 ]
 
-EXTRA = 1 / 3  # share of the counting runs that attacks may spend where they still learn
-ENOUGH = 10_000  # counting runs from which they may: with fewer, the rest may have no power
-UNSEEN = 0.9  # share of counted runs unlike all that selection saw, above which they have no power
-SUSPICIOUS = 2.33  # standard errors by which calls of 1 audit in 100 differ more than independent runs make them
-SURE = 1e-7  # probability below which the runs that are then made are not believed to be independent
-REGISTERED = "registered"  # in the place of an attack's name, where an event was given
+EXTRA = 1 / 3  # share of the counting runs that attacks may spend if more training helps
+ENOUGH = 10_000  # fewest counting runs for this: with fewer, the rest may have no power
+UNSEEN = 0.9  # share of counted runs with parts that selection runs never had, above which there is no power
+SUSPICIOUS = 2.33  # standard errors of excess variance between calls that 1 in 100 audits of independent runs has
+SURE = 1e-7  # significance level of the test of independence on the runs that are then made
+REGISTERED = "registered"  # stands for an attack's name if an event was given
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What fresh runs give for one event; those of several sets of runs add up."""
+    """Counts of one event on fresh runs, and their spread between calls; those of several sets of runs add up."""
 
     counts: Counts = field(default_factory=lambda: {"x": {"runs": 0}, "y": {"runs": 0}})
     spreads: tuple[Spread, ...] = (Spread(),)  # one for each way to group the runs
@@ -57,7 +57,7 @@ class Counted:
 
     @property
     def inflation(self) -> float:
-        """By which factor counts vary more than those of independent runs: the largest of several that is clear."""
+        """Ratio of the variance of counts to that of independent runs: the largest that is clear, else 1."""
         clear = CLEAR * math.sqrt(len(self.spreads))
         return math.ceil(100 * max(spread.inflation(clear) for spread in self.spreads)) / 100
 
@@ -66,20 +66,20 @@ class Counted:
 class Selected:
     """One event of an audit, its share of the error probability and, once it is counted, its counts."""
 
-    event: Any  # an Event; where a single run is all there is, its rule in words
-    attack: str = REGISTERED  # the name of the one that found it
+    event: Any  # an Event; in an audit of one run, its rule in words
+    attack: str = REGISTERED  # name of the attack that found it
     share: float = 1.0
-    notes: tuple[str, ...] = ()  # what a reader should know of it
+    notes: tuple[str, ...] = ()  # remarks on it for the reader
     rated: int = 0  # selection runs that chose it
-    expected: tuple[float, float] | None = None  # guesses to come, and the share of them that is right
+    expected: tuple[float, float] | None = None  # expected guesses, and the expected share of right ones
     counts: Counts = field(default_factory=dict)  # of fresh runs
-    basis: Basis = field(default_factory=Basis)  # what its bound reads besides
+    basis: Basis = field(default_factory=Basis)  # inputs of its bound besides the counts
     excess: float = 0.0  # standard errors by which counts vary more between calls than those of independent runs
 
     def basis_for(
         self, method: Method, counted: Counted, look: int = 0, expected: tuple[float, float] | None = None
     ) -> Basis:
-        """Return what its bound reads besides the counts."""
+        """Return the inputs of its bound besides the counts."""
         basis = method.basis(self.event, look=look, expected=expected)
         if self.share < 1:
             basis["share"] = self.share
@@ -92,21 +92,21 @@ class Selected:
 class Choice:
     """The events that an audit counts, and where fresh outputs come from."""
 
-    events: tuple[Selected, ...]  # the first promises most
+    events: tuple[Selected, ...]  # the first has the largest expected bound
     runs: Any = None
     searched: str = "one event, registered beforehand"
     tried: tuple[str, ...] = (REGISTERED,)
-    new: Statistic | None = None  # whether an output has a part unlike all that selection saw
+    new: Statistic | None = None  # whether an output has a part that selection runs never had
     skipped: tuple[str, ...] = ()  # attacks that got no runs
-    impossible: str = ""  # what the mechanism's own likelihood says of outputs of one database alone
-    extra_used: int = 0  # runs that should have counted and that attacks have spent before
+    impossible: str = ""  # note on outputs that only one database gives, by the mechanism's likelihood
+    extra_used: int = 0  # counting runs that attacks have spent
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
-    guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # by each event, of the last runs that were counted
+    guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # by event, of the last counted runs
     size: int = 0  # runs that were made
     selection: int = 0  # and those of them that chose events
 
     def unseen(self) -> Basis:
-        """Return the share of counted runs that are unlike all that selection saw, where that is asked."""
+        """Return the share of counted runs with parts that selection runs never had; empty for numeric outputs."""
         return {} if self.new is None else {"unseen": self.unlike[1] / max(self.unlike[0], 1.0)}
 
     def counted(self, counted: Sequence[Counted], bases: Sequence[Basis], *, size: int, selection: int) -> Choice:
@@ -118,7 +118,7 @@ class Choice:
         return replace(self, events=tuple(events), size=size, selection=selection)
 
     def notes(self) -> list[str]:
-        """Return what a reader should know besides the numbers, whichever event proves most."""
+        """Return remarks for the reader that hold whichever event has the largest bound."""
         notes, share = [self.impossible] if self.impossible else [], self.unseen().get("unseen", 0.0)
         if share > UNSEEN:
             notes.append(
@@ -140,14 +140,14 @@ def registered_choice(event: Event, runs: Runs) -> Choice:
 def choose_event(
     runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, extra: bool = False
 ) -> Choice:
-    """Spend the selection runs: find candidate statistics, then choose the events that promise most."""
+    """Spend the selection runs: find candidate statistics, then choose the events with the largest expected bounds."""
     extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)
     statistics, reading = exploration.statistics, exploration.reading
     sizes = exploration.runs.rest(choosing + exploration.extra_used, exploration.spent)
     with_strange = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(exploration.runs, sizes, with_strange, Phase.SELECT)
-    # A selection run that is something else than the expected numbers: all outputs are read as text.
+    # If a selection run is not the expected numbers, all outputs are read as text.
     if reading is None and not isinstance(runs, GivenRuns) and any(side[:, -1].any() for side in scored):
         return choose_event(runs.in_writing(), method, attack, choosing, counting, extra=extra)
     x, y = (side[:, :-1] for side in scored)
@@ -189,7 +189,7 @@ def choose_event(
 def _chosen_events(
     exploration: Exploration, method: Method, attack: Attack, x: Floats, y: Floats, counting: int
 ) -> list[Event]:
-    """Return the events that selection scores choose; if the first has advice, which may hide faults, another."""
+    """Return the events that selection scores choose, and one without advice if the first has it and may hide it."""
     statistics = exploration.statistics
 
     def chosen(among: Sequence[int]) -> list[Event]:
@@ -218,7 +218,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
         sides = [x[:, column], y[:, column]]
         chosen.guessed[column] = [selected.event.rule.guess(side) for side in sides]
         counts, shares = count_event(selected.event, *sides), [1.0, 1.0]
-        if isinstance(chosen.runs, GivenRuns):  # all that was given tells more than what counts
+        if isinstance(chosen.runs, GivenRuns):  # all given outputs show more than the counted ones
             sides = chosen.runs.scored(selected.event.statistic)
             check_order("the guess", [selected.event.rule.guess(side) for side in sides])
             shares = [size / len(side) for size, side in zip(sizes, sides, strict=True)]
@@ -230,7 +230,7 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
 
 
 def _points(rule: Rule, x: Floats, y: Floats) -> list[Floats]:
-    """Return by how much each run speaks for a loss: its weight, or above 0 for a right guess and below for a wrong."""
+    """Return the evidence of each run for a loss: its weight, or above 0 for a right guess and below for a wrong."""
     if isinstance(rule, WeightRule):
         return [rule.weights[rule.bins(side)] for side in (x, y)]
     right = [-rule.guess(x), rule.guess(y)]
@@ -246,7 +246,7 @@ def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, s
 
 
 def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
-    """Refuse runs that depend on each other, on fresh runs, where the first event shows signs of it; return a note."""
+    """If counts of the first event look dependent, test fresh runs: refuse dependent ones, or return a note."""
     main = chosen.events[0]
     if main.excess < SUSPICIOUS:
         return []
@@ -264,7 +264,7 @@ def compare_calls(chosen: Choice, *, visible: bool | None) -> list[str]:
 
 
 def count_event(event: Event, scores_x: Floats, scores_y: Floats) -> Counts:
-    """Count what an event says of scores, shape (runs,) on either database: all that a bound needs."""
+    """Count the guesses or bins of an event, from scores of shape (runs,) on either database."""
     return {
         name: {"runs": scores.size, **event.rule.counts(scores)} for name, scores in (("x", scores_x), ("y", scores_y))
     }
@@ -279,8 +279,8 @@ def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | Non
 
 
 def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:
-    """Return a note on selection runs that the mechanism's likelihood gives to only one database; empty if none."""
-    # It is a note and no witness: where a density is too small for a float, its logarithm is -inf as well.
+    """Return a note on selection runs that only one database can give, by the mechanism's likelihood; else empty."""
+    # It is a note and no proof: if a density is too small for a float, its logarithm is -inf as well.
     column = next((number for number, statistic in enumerate(statistics) if statistic.exact), None)
     if column is None:
         return ""

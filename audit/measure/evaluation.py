@@ -1,4 +1,4 @@
-"""The beginning and the end of every audit: what may be asked, and the verdict that counts give."""
+"""The start and the end of every audit: checks of its arguments, and the verdict from its counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -31,11 +31,11 @@ from audit.values import raised
 
 __all__ = ["check_again", "check_question", "detectable_loss", "evaluate", "rare_runs", "support_witness"]
 
-FALSE = 1e-6  # probability with which a real leak is refused, at most
-RUNS = 50  # on either database in a new process, and no more than a quarter of those that counted if fewer do
-SHARE, WRONG = 1 / 4, 1 / 20  # of the runs that guess right at least, and of these that guess wrong at most
-AGREE = 1 / 4  # probability with which two values that are drawn for the databases come out as before, at most
-SECONDS = 60  # that new processes may take, and as long as the audit took
+FALSE = 1e-6  # largest probability with which a real leak is refused
+RUNS = 50  # runs on either database in a new process; at most a quarter of the counting runs if these are few
+SHARE, WRONG = 1 / 4, 1 / 20  # least share of right guesses, and largest ratio of wrong to right ones
+AGREE = 1 / 4  # largest probability that two random values, one per database, come out as before
+SECONDS = 60  # that new processes may take, besides the duration of the audit
 KEPT = "A number, cache or format that the process keeps for each data set looks like this and may be no loss: "
 UNKNOWN = f"The event was seen in one process, which saw x first. {KEPT}run plaudit again with the databases swapped, "
 UNKNOWN += "in a new process."
@@ -46,7 +46,7 @@ ROUNDING = 1e-9  # relative error that the masses of an exact law may have
 def check_question(
     claim: object, relation: Relation, attack: str | Attack, event: Event | None, confidence: float
 ) -> Attack:
-    """Refuse arguments that do not go together, before anything runs; return what will be searched."""
+    """Refuse arguments that do not go together, before anything runs; return the attack."""
     if not isinstance(claim, Claim):
         kinds = ", ".join(kind.__name__ for kind in FAMILIES.values())
         raise TypeError(f"claim must be one of {kinds}, got {type(claim).__name__}")
@@ -104,7 +104,7 @@ def evaluate(
     best = events.pop(bounds.index(max(bounds)))
     best_notes, measured = best.pop("notes"), claim.at(best.pop("measured"))
     usual = [(other["measured"], other["event"]) for other in events if not other["notes"]]
-    if best_notes and usual:  # what is to be known of an event may not be so of another, which shows a fault, too
+    if best_notes and usual:  # the notes on an event may not hold for another one that also shows a loss
         bound, event = max(usual)
         best_notes.append(f"an event of another kind proves {at_least(bound)} ({event})")
     return AuditResult(
@@ -113,7 +113,7 @@ def evaluate(
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
         others=tuple(events),
-        notes=(*(best_notes if measured.budget else ()), *chosen.notes(), *notes),  # no event tells that proves nothing
+        notes=(*(best_notes if measured.budget else ()), *chosen.notes(), *notes),  # an event without a bound has none
         searched=chosen.searched,
         tried=chosen.tried,
         distance=method.distance,
@@ -146,7 +146,7 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
 
 def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     """Return N: a value of only one database that comes once in N runs is detected with power 0.8; else infinity."""
-    # Each search has one such event. The one with most of the error probability stands for all, whatever their order.
+    # Each search has one such event. The one with the largest share of the error probability represents all.
     searched = [one for one in known if "hits" in one[1]]
     main = max(searched, key=lambda one: (one[1].get("share", 1.0), one[1]["hits"]), default=None)
     if main is None or main[1].get("unseen", 0.0) > UNSEEN:
@@ -174,7 +174,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
     """Return the exact probability of outputs that only one database can give, if the promise does not allow it."""
-    if claim.parameter == "delta":  # total variation has a limit, and runs show all of it
+    if claim.parameter == "delta":  # total variation is at most 1, and runs can show all of it
         return None
     exact = getattr(mechanism, "exact_loss", None)
     if (law := exact(pair) if callable(exact) else None) is not None:
@@ -189,9 +189,9 @@ def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> d
 
 
 def check_again(result: AuditResult, chosen: Choice) -> AuditResult:
-    """Refuse a violation that rests on what a process keeps for each data set; add a note if that cannot be told."""
-    # Only events that hardly ever guess wrong are tried, as those of values that never vary. A value drawn at random
-    # comes out as before in all new processes with at most the error probability of the audit.
+    """Refuse a violation that is due to state that a process keeps for each data set; add a note if that is unknown."""
+    # Only events that hardly ever guess wrong are tried, such as values that never vary. A random value comes out as
+    # before in all new processes with at most the error probability of the audit.
     if result.measured <= result.claim or result.support is not None:
         return result
     place = [(str(one.event), one.counts) for one in chosen.events].index((result.event, result.counts))
@@ -210,7 +210,7 @@ def check_again(result: AuditResult, chosen: Choice) -> AuditResult:
     for mechanism in before:
         answers = runs_anew(mechanism, data, runs, root, times, SECONDS + result.seconds)
         others = [one for one in answers if _differs(here, _tally([event.guess(read(side)) for side in one]), level)]
-        # What the program has set up may be missing there; what a mechanism was before may be another on purpose.
+        # New processes may lack state that the program has set up. An earlier mechanism may differ on purpose.
         missing = any(raised(side).all() for one in others for side in one) or mechanism != before[0]
         unknown = unknown or not answers or (bool(others) and missing)
         if others and not missing:
@@ -223,7 +223,7 @@ def check_again(result: AuditResult, chosen: Choice) -> AuditResult:
 
 
 def _tally(guesses: Sequence[Guesses]) -> NDArray[np.intp]:
-    """Return how many runs on either database are guessed to be of `x`, of neither and of `y`, shape (2, 3)."""
+    """Return how many runs on each database have the guess `x`, no guess and the guess `y`, shape (2, 3)."""
     return np.array([np.bincount(side + 1, minlength=3) for side in guesses])
 
 

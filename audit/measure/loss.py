@@ -65,7 +65,7 @@ def measure_loss(
     ----------
     mechanism : Mechanism
         Called as ``mechanism(data, size, rng)``; returns `size` outputs: an array of numbers, shape (size, *output), or
-        a sequence of anything that can be written down. NaN, None and a run that raises are values of their own.
+        a sequence of anything that can be written as text. NaN, None and a run that raises are separate values.
     pair : NeighborPair
         The two databases.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
@@ -75,12 +75,12 @@ def measure_loss(
     event : Event, optional
         An event that you fix before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included. Besides, 832 runs at most show what outputs are; further
-        ones tell where runs seem to depend on each other, or an event follows what the process keeps.
+        Runs in all, over both databases, selection included. In addition, at most 832 runs determine the kind of
+        outputs, and further ones test runs that seem to depend on each other, or on state that the process keeps.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
     confidence : float
-        One-sided, in (0, 1), of everything the result says.
+        One-sided, in (0, 1), of all bounds of the result together.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     n_jobs : int
@@ -104,16 +104,16 @@ def measure_loss(
     Raises
     ------
     ValueError
-        If the mechanism changes its data, or returns runs that depend on each other or on what the process keeps for a
-        data set, outputs that do not depend on its generator, or numbers that float64 does not tell apart.
+        If the mechanism changes its data, or returns runs that depend on each other or on state that the process keeps
+        for a data set, outputs that do not depend on its generator, or numbers that float64 cannot represent.
     OSError
         If plaudit cannot write the store, or the same runs killed a worker process twice.
 
     Notes
     -----
     Guarantee: P(measured > true loss of the pair for one step) <= 1 - confidence, whatever the mechanism. Units are
-    those of the claim, nats but for delta. The audit does not see differences beyond the ninth decimal, apart from the
-    last bits of floats: give an `Attack` with statistics of your own.
+    those of the claim, nats except for delta. The audit does not detect differences beyond the ninth decimal, except in
+    the last bits of floats: for these, give an `Attack` with your own statistics.
 
     References
     ----------
@@ -146,7 +146,7 @@ def measure_loss(
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
     explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
     runs = MechanismRuns(pair, root, Kind(None), mechanism, n_jobs, explored=explored, before=as_before(mechanism))
-    support = support_witness(mechanism, pair, claim)  # before the runs: an error in it must not cost them
+    support = support_witness(mechanism, pair, claim)  # before the runs, as an error here would waste them
     method, calls = method_for(claim, pair.distance, confidence, early=stop == "early"), runs.counting_calls
 
     with watch(pair.x, pair.y) as warnings:
@@ -184,7 +184,7 @@ def _counted_choice(
     *,
     share: float | None,
 ) -> Choice:
-    """Choose events and count them: at once, or in stages, a `share` of each of which chooses events."""
+    """Choose events and count them: at once, or in stages, if there is a `share` of each stage that chooses."""
     coins = np.random.default_rng(stream(runs.root, Phase.COINS))
 
     def choose(stage: int, choosing: int, counting: int) -> Choice:
@@ -255,7 +255,7 @@ def measure_loss_from_outputs(
 
 
 def _batches(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:
-    """Return given outputs on either database and what they are; refuse those that no independent runs give."""
+    """Return given outputs on either database and their kind; refuse those that independent runs would not give."""
     given = [listed(outputs) for outputs in (outputs_x, outputs_y)]
     kind = kind_of(given)
     x, y = batches = [read_outputs(outputs, kind) for outputs in given]
@@ -270,7 +270,7 @@ def _batches(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str])
 
 def _choice(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:
     """Return the events that a share of given outputs chooses."""
-    fewest = min(runs.left)  # of either: a rule is rated where both databases are as likely
+    fewest = min(runs.left)  # of either: ratings assume as many runs of both databases
     choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
     if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
         raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")

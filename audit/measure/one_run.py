@@ -33,7 +33,7 @@ Bits = NDArray[np.bool_]
 Score = Callable[[NDArray[Any]], ArrayLike]
 
 BITS, RUN, TIES = range(3)  # numbers of the random streams
-OUT, IN = 0.0, 1.0  # scores up to which a canary is guessed to be out, and from which on to be in
+OUT, IN = 0.0, 1.0  # a canary is guessed to be out up to the first score, and in from the second on
 DECIMALS = 9  # the last bits of a score can leak the coin
 SEARCHED = "one rule, registered beforehand"
 PLURAL = {"person": "people", "record": "records"}
@@ -159,12 +159,12 @@ def measure_loss_one_run(
     mechanism : Mechanism
         Called once as ``mechanism(data, 1, rng)``.
     canaries : Canaries or RecordCanaries
-        What is in the database for certain, and who may be added to it.
+        The data that are certainly in the database, and the people who may be added.
     claim : PureDP, ApproxDP, ZCDP or GaussianDP
         What the mechanism promises when people are added or removed.
     share : float, optional
-        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: by the
-        promise; under a pure one, guess each canary of whom the release shows all people or more, or none or fewer.
+        Guess this share of the canaries, in (0, 1]: those whose scores are farthest from the middle. Default: depends
+        on the promise; under pure privacy, guess each canary whose score is at least 1 or at most 0.
     score : callable, optional
         Takes the output and returns a number for each canary, shape (canaries,): about 0 if it is out, about 1 if it
         is in. Default: the share of its people that counts show. `RecordCanaries` need one.
@@ -181,8 +181,8 @@ def measure_loss_one_run(
     Notes
     -----
     Guarantee: P(measured > true loss for one step) <= 1 - confidence, however canaries depend on each other in the
-    release, if share and score were chosen before looking at it. Normal noise shows 0.7 of its mu with 10,000 canaries,
-    and 0.8 with 1,000,000. A mechanism that rarely tells everything about all of them may lose more.
+    release, if share and score were chosen before looking at it. For normal noise, the bound is 0.7 of mu with 10,000
+    canaries, and 0.8 with 1,000,000. A mechanism that rarely reveals all canaries may lose more.
 
     References
     ----------
@@ -195,7 +195,7 @@ def measure_loss_one_run(
     share = method.share(len(canaries)) if share is None else fraction("share", share, one=True)
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
-    # An exception is the caller's: to run again would be to look at two runs.
+    # Exceptions are not caught: a second run would not be one run anymore.
     with watch() as warnings:
         batch = listed(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
     outputs = read_outputs(batch, kind_of([batch]))
@@ -249,7 +249,7 @@ def _checked_scores(values: ArrayLike, number: int) -> Floats:
         raise ValueError(f"a score must give one number a canary, shape ({number},), got {scores.shape}")
     if np.isnan(scores).any():
         raise ValueError(f"scores must not be NaN, got {np.isnan(scores).sum()} of {number}")
-    with np.errstate(over="ignore"):  # to infinity, on the same side
+    with np.errstate(over="ignore"):  # infinity is on the same side
         return np.asarray(np.round(scores.astype(np.float64), DECIMALS))
 
 
@@ -260,7 +260,7 @@ def _guesses(scores: Floats, share: float | None, rng: np.random.Generator) -> t
         return (scores >= IN).astype(np.int8) - (scores <= OUT).astype(np.int8), words
     clear = scores - (OUT + IN) / 2
     sides = np.where(clear == 0, rng.choice([-1, 1], clear.size), np.sign(clear)).astype(np.int8)
-    # Among equally clear ones chance decides: the order of areas may have a meaning.
+    # Ties are broken at random: the order of areas may carry information.
     order = np.lexsort((rng.random(clear.size), -np.abs(clear)))
     sides[order[max(1, round(share * clear.size)) :]] = 0
     return sides, f"y if the release shows most of a canary, else x; the clearest {share:.3g} of them"

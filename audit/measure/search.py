@@ -30,9 +30,9 @@ __all__ = ["SearchResult", "neighbors_of_counts", "neighbors_within", "search_lo
 Counts = NDArray[np.int64]
 
 SCREEN, MEASURE = range(2)  # numbers of the random streams
-COIN = 0.5  # confidence at which pairs are ranked: a guess at their loss, and nothing more
-FEWEST = 40  # runs to look at a pair
-SCREENED = 0.3  # of the runs look at pairs
+COIN = 0.5  # confidence of the bounds that rank pairs: these only estimate their loss
+FEWEST = 40  # fewest runs to try a pair
+SCREENED = 0.3  # share of the runs that tries pairs
 MOST_PAIRS = 100_000
 
 
@@ -41,8 +41,8 @@ class SearchResult(Reported):
     """Audits of the pairs that looked worst, under one confidence."""
 
     results: tuple[AuditResult, ...]  # one a measured pair, each at 1 - (1 - confidence) / len(results)
-    screened: int  # pairs of the search
-    screening: int  # runs that this took
+    screened: int  # number of pairs tried
+    screening: int  # runs that tried them
     confidence: float  # of all results together: no bound exceeds the true loss of its pair
 
     @property
@@ -144,7 +144,7 @@ def search_loss(
 def _family(
     pairs: Sequence[NeighborPair], claim: Claim, confidence: float, rng: Seed, options: Mapping[str, Any]
 ) -> list[NeighborPair]:
-    """Return the pairs; refuse what they, the claim and the options of their audits do not allow together."""
+    """Return the pairs as a list; refuse pairs, claims and options that do not go together."""
     family = list(pairs)
     if not family:
         raise ValueError("pairs must hold at least one pair of databases, got none")

@@ -1,4 +1,4 @@
-"""When an audit that may stop early chooses an event, counts it, and ends: in stages, each twice as long."""
+"""Audits that may stop early: they choose and count events in stages, each twice as long as the last."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from audit.methods.method import Basis, Method
 
 __all__ = ["count_in_stages"]
 
-FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage, or as many as let so many choose and count
+FIRST_STAGE, FEWEST = 1000, 100  # runs of the first stage; more if fewer than FEWEST would choose or count
 LAST = 8  # stages: if fewer runs than theirs remain, the next stage takes them all
-FIRST_LOOK = 1000  # counting runs before the first look at an event that was registered
-PLACES, SHARE = 4, 0.05  # events that are counted at the same time, at most, and the share of each but the first
-SETTLED = 1.1  # of the promise: an audit that may stop early does so where it could detect as much
+FIRST_LOOK = 1000  # most counting runs before the first look
+PLACES, SHARE = 4, 0.05  # most events counted at a time, and the error share of each but the first
+SETTLED = 1.1  # times the promise: an audit that could detect this loss stops early
 
 
 def count_in_stages(
@@ -33,8 +33,8 @@ def count_in_stages(
 ) -> Choice:
     """Choose and count in stages; stop when the runs show a violation, or would have shown a small one."""
     # A `share` of each stage chooses new events, none if the event is registered. A bound for all looks together keeps
-    # the guesses of earlier events: a rule may change before the coin of a run is tossed. Any other bound uses the last
-    # events only, and all looks share the error equally.
+    # the guesses of earlier events, as the rule may change before the coin of a run is tossed. Other bounds use only
+    # the last events, and all looks share the error probability equally.
     going_on, limit = method.cumulative or share == 0, SETTLED * method.claim.budget
     stages = list(_stages(size, share))
     looks = _looks([counting for _, counting in stages], method.between_looks, going_on=going_on)
@@ -73,7 +73,7 @@ def count_in_stages(
 
 
 def _in_places(chosen: Choice) -> Choice:
-    """Return `PLACES` events at every stage, each with its share of the error: counts of a place add up."""
+    """Return `PLACES` events at every stage, each with its error share, so that counts of a place add up."""
     main, *others = chosen.events
     filled = (main, *others, *[main] * (PLACES - len(chosen.events)))[:PLACES]
     shares = (1 - SHARE * (PLACES - 1), *[SHARE] * (PLACES - 1))
@@ -81,7 +81,7 @@ def _in_places(chosen: Choice) -> Choice:
 
 
 def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
-    """Yield how many runs choose and how many count in each stage; the last stage takes all that are left."""
+    """Yield how many runs choose and how many count in each stage; the last stage takes all that remain."""
     stage = max(FIRST_STAGE, math.ceil(FEWEST / min(share, 1 - share))) if share else size
     while size:
         runs = stage if size >= LAST * stage else size
@@ -91,7 +91,7 @@ def _stages(size: int, share: float) -> Iterator[tuple[int, int]]:
 
 
 def _looks(counted: list[int], growth: float, *, going_on: bool) -> list[list[int]]:
-    """Return at how many counting runs, of each stage or of all so far, an audit looks; they grow by `growth`."""
+    """Return the numbers of counting runs, of each stage or in all, at which an audit looks; they grow by `growth`."""
     sizes, most = [], 0
     for upto in itertools.accumulate(counted) if going_on else counted:
         steps = math.ceil(math.log(max(upto / FIRST_LOOK, 1.0)) / math.log(growth))

@@ -1,1 +1,1 @@
-"""Running a mechanism many times: streams, blocks, checkpoints, progress. Other packages decide what runs are for."""
+"""Running a mechanism many times: streams, blocks, checkpoints, progress. Other packages decide the use of runs."""

@@ -1,4 +1,4 @@
-"""Runs in new processes that see `y` first: what a process keeps for each data set is made anew there."""
+"""Runs in new processes that see `y` first, so that state which a process keeps for each data set is built anew."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from audit.sampling.streams import Phase, stream
 
 __all__ = ["FIRST", "answer", "as_before", "import_anew", "runs_anew"]
 
-COPIES = 2  # of either database in a process: what is kept by the place in memory is made anew for each
+COPIES = 2  # of either database in a process: state that is kept by memory address is built anew for each
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 Outputs = list[NDArray[Any]]  # on x and on y
@@ -44,13 +44,13 @@ _imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms tha
 
 
 def import_anew(mechanism: Mechanism, name: str) -> None:
-    """Let new processes import a mechanism by module:object; what it drew at import is then drawn anew."""
-    with suppress(TypeError):  # of which no list can be kept
+    """Let new processes import a mechanism by module:object, so that random numbers drawn at import are drawn anew."""
+    with suppress(TypeError):  # an object without weak references
         _imported[mechanism] = packed(partial(resolve_name, name))[1]
 
 
 def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
-    """Return a mechanism pickled as it is and was before its first audit here; nothing if it cannot be pickled."""
+    """Return a mechanism pickled as it is now and as before its first audit here; nothing if it cannot be pickled."""
     if (first := FIRST.get()) is not None:
         return (first,) if first else ()
     with suppress(TypeError):
@@ -59,7 +59,7 @@ def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
     try:
         now = packed(mechanism)[1]
         return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))
-    except TypeError:  # of which no list can be kept
+    except TypeError:  # an object without weak references
         return (now,)
     except ValueError:
         return ()
@@ -69,8 +69,8 @@ def runs_anew(
     mechanism: bytes, data: tuple[Any, Kind], runs: int, seed: np.random.SeedSequence, times: int, seconds: float
 ) -> list[Outputs]:
     """Return outputs of a pickled mechanism in so many new processes, or none if one fails or takes too long."""
-    # Each is a copy of a process that has imported what the mechanism does and has run nothing; each hashes words in an
-    # order of its own. `data` are both databases, and the kind of their outputs.
+    # Each is forked from a server process, which has imported the mechanism's libraries but run nothing, and has its
+    # own hash seed. `data` are both databases, and the kind of their outputs.
     try:
         question = mechanism, packed(data)[1], runs, seed
     except ValueError:
@@ -86,7 +86,7 @@ def runs_anew(
     except (EOFError, OSError):
         answers.clear()
     finally:
-        if len(answers) < times:  # whatever ended it
+        if len(answers) < times:  # for any reason
             _server.cache_clear()
             for connection, server in servers:
                 _end(os.getpid(), connection, server)
@@ -95,7 +95,7 @@ def runs_anew(
 
 @cache
 def _server(process: int, number: int) -> tuple[Connection, subprocess.Popen[bytes]]:
-    """Start a process of which copies are made, one of several for this one; it ends with this one."""
+    """Start one of several server processes, which fork for each request; it ends with this process."""
     here, there = Pipe()
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     command = [sys.executable, "-P", "-c", PROGRAM, str(there.fileno()), *sys.path]
@@ -115,7 +115,7 @@ def _end(process: int, connection: Connection, server: subprocess.Popen[bytes]) 
 
 
 def answer(file: int) -> None:
-    """Serve requests of `runs_anew`, each in a new copy of this process, until it ends."""
+    """Serve requests of `runs_anew`, each in a fork of this process, until the connection ends."""
     connection = Connection(file)
     with suppress(EOFError):
         while True:
@@ -136,7 +136,7 @@ def answer(file: int) -> None:
 
 
 def _unpickled(mechanism: bytes) -> Any:
-    """Return a mechanism whose modules are imported anew: what they draw at import is not what was sent."""
+    """Return a mechanism whose modules are imported anew, so that they draw new random numbers at import."""
     found = pickle.loads(mechanism)
     if isinstance(found, partial) and found.func is resolve_name:
         found = found()
@@ -147,7 +147,7 @@ def _unpickled(mechanism: bytes) -> Any:
             continue
         known.add(id(one))
         if isinstance(one, FunctionType) and id(one.__globals__) not in known and one.__module__ != "__main__":
-            with suppress(Exception, SystemExit):  # whatever a module does that is imported anew
+            with suppress(Exception, SystemExit):  # a module may raise anything at import
                 module = vars(import_module(one.__module__))
                 known.add(id(module))
                 one.__globals__.update({name: module[name] for name in one.__globals__.keys() & module.keys()})
@@ -156,7 +156,7 @@ def _unpickled(mechanism: bytes) -> Any:
 
 
 def _import_libraries(mechanism: bytes) -> None:
-    """Import the libraries of a mechanism for all copies, but no modules of the user, which may draw numbers."""
+    """Import the libraries of a mechanism for all forks, but no modules of the user, which may draw random numbers."""
     before = set(sys.modules)
     _unpickled(mechanism)
     for name in set(sys.modules) - before:

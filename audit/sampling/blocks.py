@@ -1,4 +1,4 @@
-"""Runs in blocks, each with random streams of its own: the only parallelism there is."""
+"""Runs in blocks, each with separate random streams: the only place where runs are parallel."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["Reduce", "draw"]
 
 Reduce = Callable[[NDArray[Any]], NDArray[np.float64]]
 
-WAVE = 4  # blocks a worker may have finished before anyone has taken them
+WAVE = 4  # blocks that each worker may finish before they are consumed
 
 
 @dataclass(frozen=True)
 class _Block:
-    """One block of `size` runs, by its number: calls of `each` runs, so many `together`, reduced before they go."""
+    """Makes a block of `size` runs, given its number: `together` calls of `each` runs, reduced in the worker."""
 
     caller: Caller
     size: int
@@ -57,8 +57,8 @@ def draw(
     calls: int = CALLS,
     least: int = 1,
 ) -> Iterator[NDArray[np.float64]]:
-    """Run a mechanism `size` times and yield what `reduce` keeps of each block, in order."""
-    # All runs are made in so many `calls` at least, unless these had fewer runs than `least`. Memory does not grow with
+    """Run a mechanism `size` times and yield the result of `reduce` for each block, in order."""
+    # There are at least so many `calls`, unless a call would have fewer runs than `least`. Memory does not grow with
     # `size`, and results depend neither on `n_jobs` nor on the backend of joblib. If a worker process is killed, its
     # blocks are run again, once.
     each = caller.call_runs(size, calls, least)
@@ -78,7 +78,7 @@ def draw(
 def _in_order(
     block: _Block, caller: Caller, blocks: int, n_jobs: int, store: BlockStore | None
 ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield all blocks by number, those in a store and those that workers make, a few ahead of whoever takes them."""
+    """Yield all blocks in the order of their numbers, from the store or from workers, which run a few blocks ahead."""
     workers = caller.workers(block, n_jobs, blocks)
     wave = WAVE * workers.number
     for start in range(0, blocks, wave):

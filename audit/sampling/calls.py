@@ -22,13 +22,13 @@ from audit.written import type_of
 __all__ = ["ATTEMPTS", "CALLS", "CELLS", "COUNTING", "RUNNING", "TEXT", "Caller"]
 
 CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
-TEXT = 256  # numbers that an output which is written as a short text takes as much memory as
+TEXT = 256  # numbers that take as much memory as an output written as a short text
 CALLS = 32  # of a mechanism on either database, at least
-COUNTING = 256  # and of the runs that count: what runs of one call share says little then
-ATTEMPTS = 8  # runs after which a mechanism that always raises is taken to be in error
-TRIES = 100  # calls in a row that raise, from which a batch is taken to raise what its runs do not
-PASSES = 1000  # over the halves of a batch that raised an exception, until one of them does
-FEW = 16  # runs of a call up to which numpy may take it for another type by chance
+COUNTING = 256  # and of the counting runs, by default: dependence within a call then matters little
+ATTEMPTS = 8  # runs after which a mechanism that always raises is considered faulty
+TRIES = 100  # successive calls that all raise, after which the batch, not its runs, is considered faulty
+PASSES = 1000  # most attempts at the halves of a batch that raised, until one of them raises, too
+FEW = 16  # runs of a call up to which numpy may choose another type by chance
 RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", default=None)
 
 
@@ -39,7 +39,7 @@ class Caller:
     mechanism: Mechanism
     data: Any
     kind: Kind = field(default_factory=lambda: Kind(None))
-    # Types of batches, and exceptions, that the first calls of an audit show: they settle its kind.
+    # Types of batches, and exceptions, in the first calls of an audit: they determine its kind.
     noted: set[tuple[str, str]] | None = None
 
     @property
@@ -49,7 +49,7 @@ class Caller:
 
     @property
     def block_runs(self) -> int:
-        """The runs of one block: a function of data, mechanism and what one output is, and of nothing else."""
+        """The number of runs of one block, which depends only on data, mechanism and kind of output."""
         kind, data = self.kind, self.data
         cells = max(TEXT, kind.letters) if kind.shape is None else math.prod(kind.shape)
         cells = max(data.size if isinstance(data, np.ndarray) else 1, cells)
@@ -57,11 +57,11 @@ class Caller:
         return max(1, min(CELLS // max(1, cells), whole_number("runs_per_block", most, least=1)))
 
     def call_runs(self, size: int, calls: int = CALLS, least: int = 1) -> int:
-        """Return the runs of one call, so that calls can be compared: `least` of `size`, and no more than a block."""
+        """Return the runs of one call, if so many `calls` make `size` runs: `least` or more, but at most a block."""
         return min(self.block_runs, max(least, -(-size // calls)))
 
     def workers(self, block: Callable[[int], Any], n_jobs: int, blocks: int) -> Workers:
-        """Return who works on the blocks; refuse threads that would share a mechanism that is not made for them."""
+        """Return the workers for the blocks; refuse threads that would share a mechanism that is not thread-safe."""
         workers = Workers(block, n_jobs, threads=self.shareable)
         if workers.shared and workers.number > 1 and blocks > 1 and not self.shareable:
             raise ValueError(
@@ -83,15 +83,15 @@ class Caller:
 
     def run(self, size: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return `size` outputs: numbers, shape (size, *kind.shape), or texts, shape (size,)."""
-        # They are a copy, unless the mechanism is `shareable`. A run that raises an exception has an output too, since
-        # a failure can be seen: the word for its class, or that word's value in every entry.
+        # They are a copy, unless the mechanism is `shareable`. A run that raises an exception has an output, too, since
+        # failures are visible: the word for its class, or the code of that word in every entry.
         attempt = self._attempt(size, rng)
         return np.concatenate(self._halved(size, rng, attempt)) if isinstance(attempt, Exception) else attempt
 
     def _attempt(self, size: int, rng: np.random.Generator) -> NDArray[Any] | Exception:
         try:
             batch = self.batch(size, rng)
-        except MemoryError:  # says nothing of the data
+        except MemoryError:  # does not depend on the data
             raise
         except Exception as failure:
             return failure
@@ -108,9 +108,9 @@ class Caller:
         return outputs
 
     def _halved(self, size: int, rng: np.random.Generator, failure: Exception) -> list[NDArray[Any]]:
-        """Return runs in parts, given that one of them at least raises an exception."""
-        # Batches that raise none keep their outputs: to run them again would make exceptions rarer, by another factor
-        # on either database.
+        """Return runs in parts, given that at least one of them raises an exception."""
+        # Batches that raise none keep their outputs: to run them again would make exceptions rarer, by a different
+        # factor on each database.
         if size == 1:
             return [self._raised(failure)]
         if self.noted is not None and ("batches", "") not in self.noted:
@@ -122,8 +122,8 @@ class Caller:
                 break
         else:
             if all(isinstance(self._attempt(size, rng), Exception) for _ in range(ATTEMPTS)):
-                raise failure  # it is the batch that cannot be run
-            parts[int(rng.random() * size >= sizes[0])] = failure  # so rare that both halves hardly ever raise one
+                raise failure  # only the whole batch raises
+            parts[int(rng.random() * size >= sizes[0])] = failure  # too rare to recur: choose a half at random
         outputs: list[NDArray[Any]] = []
         for half, part in zip(sizes, parts, strict=True):
             outputs += self._halved(half, rng, part) if isinstance(part, Exception) else [part]
@@ -138,8 +138,8 @@ class Caller:
 
     def _check_batches(self, half: int, rng: np.random.Generator, failure: Exception) -> None:
         """Refuse a mechanism that raises for a batch but not for its halves: how often one run raises is unknown."""
-        # If halves raise with probability r, both together do not with (1 - r) ** 2: a sound mechanism is refused with
-        # probability below 1e-8.
+        # If a half raises with probability r, a batch of both does not raise with probability (1 - r)**2: a sound
+        # mechanism is refused with probability below 1e-8.
         word, alone, rng = raised_word(failure), replace(self, noted=None), rng.spawn(1)[0]
 
         def raises(size: int) -> bool:

@@ -23,14 +23,14 @@ from audit.sampling.streams import Seed, entropy_of, seed_sequence
 __all__ = ["BlockStore", "contents", "fingerprint", "source", "stored_seed"]
 
 DIGEST = 32  # bytes of SHA-256 before the array
-BLOCK = Kind("a block")  # a torn one has no mark but its name, in a folder whose name nobody else has
+BLOCK = Kind("a block")  # recognized by its name alone, as the folder belongs to one audit
 
 
 @dataclass(frozen=True)
 class BlockStore:
-    """Cache of finished blocks, one file each, which appears whole or not at all: several processes may write it."""
+    """Cache of finished blocks, one file each, written atomically: several processes may use it."""
 
-    folder: Path  # of one audit: its name is that of mechanism, databases, question and seed
+    folder: Path  # of one audit: its name is a hash of mechanism, databases, arguments and seed
     repeats: bool = True  # whether the same seed gives the same outputs again
     checked: set[int] = field(default_factory=set)  # databases of which a block was run again
 
@@ -42,7 +42,7 @@ class BlockStore:
     def finished(
         self, stream: np.random.SeedSequence, numbers: Iterable[int], run: Callable[[int], NDArray[Any]]
     ) -> dict[int, NDArray[Any]]:
-        """Return finished blocks by their numbers; refuse a store if `run` makes another block of either database."""
+        """Return finished blocks by number; refuse a store if `run` does not reproduce a block of either database."""
         done = {number: block for number in numbers if (block := self.read(stream, number)) is not None}
         side = stream.spawn_key[-1] if stream.spawn_key else 0
         if done and self.repeats and side not in self.checked:
@@ -67,11 +67,11 @@ class BlockStore:
         return values
 
     def write(self, stream: np.random.SeedSequence, number: int, values: NDArray[Any]) -> None:
-        """Keep a finished block."""
+        """Store a finished block."""
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(values), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()
-        # Not synced: a block that is torn is found out, and made again.
+        # Not synced: a torn block is detected by its digest, and made again.
         with _no_fault_of_the_mechanism(self.folder):
             write_atomically(path, hashlib.sha256(content).digest() + content, BLOCK, private=True, synced=False)
 
@@ -88,7 +88,7 @@ def stored_seed(folder: str | Path, question: str, rng: Seed) -> np.random.SeedS
     with (
         suppress(FileExistsError),
         writing(path, None, private=True) as file,
-    ):  # of several that begin at once, one is first
+    ):  # if several audits begin at once, the first one writes
         file.write(f"{entropy_of(seed_sequence(None)):d}\n".encode())
     text = path.read_text()
     if not text.strip().isdecimal():
@@ -104,7 +104,7 @@ def _writable(place: Path) -> Path:
 
 
 class _StoreError(OSError, ValueError):
-    """An error of the disk, which is none of the mechanism."""
+    """An error of the disk, which is not an error of the mechanism."""
 
 
 @contextmanager
@@ -116,10 +116,9 @@ def _no_fault_of_the_mechanism(place: Path) -> Iterator[None]:
 
 
 def fingerprint(*what: Any) -> str:
-    """Return a name for values: two audits share blocks only where all that goes into a block is the same."""
-    # Functions are known by their code, what they enclose and the text of their modules, classes by that text. What
-    # their code reads elsewhere is not looked at, and so `BlockStore.finished` runs one block again, where a seed
-    # repeats it.
+    """Return a hash of values: two audits share blocks only if everything that determines a block is the same."""
+    # Functions are hashed by their code, closure and the text of their modules, classes by that text. Other data that
+    # their code reads are not hashed: so `BlockStore.finished` runs one block again, if a seed reproduces it.
     try:
         return str(_Hasher("sha1").hash((provenance()["software"], what)))[:24]
     except RecursionError:
@@ -127,37 +126,37 @@ def fingerprint(*what: Any) -> str:
 
 
 def contents(*databases: Any) -> str:
-    """Return a name for what databases hold, of arrays, tables, lists and mappings; other objects may keep caches."""
+    """Return a hash of the contents of arrays, tables, lists and mappings; other objects may keep caches."""
     plain = [one for one in databases if isinstance(one, np.ndarray | list | dict | set) or hasattr(one, "columns")]
     return str(_Hasher("sha1").hash(plain))
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]
-    """`joblib.hash`, but for functions and classes, and for what it refuses: that is known by its attributes."""
+    """`joblib.hash` that hashes functions and classes by content, and objects that it refuses by their attributes."""
 
     def save(self, value: Any) -> None:
-        value = getattr(value, "py_func", value)  # compiled: its own state has a new name in each process
+        value = getattr(value, "py_func", value)  # compiled by numba: its state has another name in each process
         if isinstance(value, FunctionType | CodeType | type | ModuleType) and id(value) not in self.memo:
             self.memoize(value)  # a function may enclose itself
             value = _parts(value)
-        if isinstance(value, frozenset):  # a constant of code, say: each process has an order of its own
+        if isinstance(value, frozenset):  # such as a constant of code: its order differs between processes
             value = "frozenset", sorted(value, key=repr)
         try:
             super().save(value)
-        except (RecursionError, OSError):  # a file of code that cannot be read, say
+        except (RecursionError, OSError):  # such as a file of code that cannot be read
             raise
         except Exception:
             super().save((type(value), sorted(getattr(value, "__dict__", {}).items(), key=repr)))
 
 
 def _parts(value: Any) -> tuple[Any, ...]:
-    """Return what tells a function, its code or a class from others: two lambdas of one module have one name."""
+    """Return the parts that identify a function, its code or a class: two lambdas of one module have the same name."""
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
     named = getattr(value, "__qualname__", value.__name__), source(value)
     if not isinstance(value, FunctionType):
         return named
-    enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # but empty cells
+    enclosed = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # without empty cells
     return *named, value.__code__, value.__defaults__, value.__kwdefaults__, enclosed
 
 

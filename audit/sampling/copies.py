@@ -1,4 +1,4 @@
-"""Whether runs repeat each other: more often than chance, where it might be, or all of a batch."""
+"""Tests of repeated outputs: single ones that repeat more often than by chance, and batches that repeat as a whole."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from scipy.special import xlog1py
 
 __all__ = ["CHANCE", "chance_of_repeat", "check_not_copied"]
 
-COPIES = 16  # of an output that are told from chance, at most
-COPIED = 1e-11  # probability below which they are
-CHANCE = 1e-12  # below this, chance is out of the question
+COPIES = 16  # most repeats of an output that are tested
+COPIED = 1e-11  # significance level of this test
+CHANCE = 1e-12  # probability below which a repeat is not due to chance
 
 
 def check_not_copied(outputs: NDArray[Any]) -> None:
     """Refuse outputs of one database that occur several times more often than chance explains.
 
-    Whatever their law, independent outputs that occur k times come with others that occur once less or once more often.
-    Let a Poisson number of runs be made: an output then occurs k times with a chance of ``exp(-r) * r**k / k!``. Take a
-    product of weights, one for each output, of ``1 - b`` for those that occur k - 1 times, ``1 - c`` for k + 1 times
-    and ``1 + 2 * sqrt(b * c * k / (k + 1))`` for k times. Its mean is at most 1 at every r, by completing the square,
-    and at most ``sqrt(2 * pi * runs) * exp(1 / 12)`` times as much for just so many runs. By Markov's inequality it is
-    1 / p times that with probability p at most; a share of that p is for every k and every pair of weights.
+    Under any law, if some independent outputs occur k times, others occur k - 1 or k + 1 times. For a Poisson number of
+    runs, an output occurs k times with probability ``exp(-r) * r**k / k!``. Take a product of weights, one for each
+    output, of ``1 - b`` for those that occur k - 1 times, ``1 - c`` for k + 1 times and
+    ``1 + 2 * sqrt(b * c * k / (k + 1))`` for k times. Its mean is at most 1 at every r, by completing the square; for a
+    fixed number of runs it is at most ``sqrt(2 * pi * runs) * exp(1 / 12)``. By Markov's inequality it is 1 / p times
+    that with probability p at most; every k and every pair of weights has a share of that p.
     """
     often = np.bincount(_repeats(outputs), minlength=COPIES + 2)[: COPIES + 2]
     k = np.arange(2, COPIES + 1)[:, None]

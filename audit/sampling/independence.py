@@ -1,7 +1,7 @@
-"""Whether runs are independent: compared between calls, along their sequence and at every lag.
+"""Tests of the independence of runs: between calls, along their sequence and at every lag.
 
-Each comparison refuses independent runs with probability below `DEPENDENT`, and the few dozen of an audit with one
-below 1e-9 together. Weaker dependence still makes counts vary more: `Spread` measures it, and bounds allow for it.
+Each test rejects independent runs with probability below `DEPENDENT`, and the few dozen tests of an audit together
+below 1e-9. Weaker dependence still inflates the variance of counts: `Spread` measures it, and bounds allow for it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from audit.sampling.calls import CALLS, COUNTING
 
 __all__ = ["CLEAR", "DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
 
-DEPENDENT = 1e-11  # probability below which independent runs are not believed to be independent, each time
-ENTRIES = 8  # of an output that are looked at
+DEPENDENT = 1e-11  # significance level of each test of independence
+ENTRIES = 8  # of an output that are tested
 PARTS = 8  # of a call, unless there are many calls
 STRETCHES = 4  # of successive runs that are compared, as calls and their parts are
-CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles between kinds of scores
-HEAD = 64  # rows of a file that most often show that they are in no order
-EXCESS = (1.3, 3, 20)  # times chance's that counts of groups may vary, among others
-CLOSEST = 0.9  # correlation of the runs of a group, at most
-CLEAR = 1.0  # standard errors by which counts vary more than chance makes them, from which on bounds allow for it
+CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles that divide scores into kinds
+HEAD = 64  # first rows of a file, which mostly suffice to show that it is in no order
+EXCESS = (1.3, 3, 20)  # ratios of the variance of group counts to that by chance, under the alternatives
+CLOSEST = 0.9  # largest correlation of the runs of a group under the alternatives
+CLEAR = 1.0  # standard errors of excess variance of counts from which bounds allow for it
 FAULT = "outputs must be independent and in the order in which they were made"
 UNSTEADY = (
     "runs must be independent: later ones differ from the first, as if the mechanism counted them or spent a budget: "
@@ -40,11 +40,11 @@ UNSTEADY = (
 
 @dataclass(frozen=True)
 class Spread:
-    """Variances of a sum over the runs, between calls and within; those of several sets of runs add up."""
+    """Variance of a sum over the runs, estimated between calls and within; estimates of several sets of runs add up."""
 
-    between: float = 0.0  # by what calls differ
-    within: float = 0.0  # by what runs differ
-    chance: float = 0.0  # of `between` itself
+    between: float = 0.0  # from the differences of calls
+    within: float = 0.0  # from the differences of runs
+    chance: float = 0.0  # variance of `between`
 
     @classmethod
     def of(
@@ -54,7 +54,7 @@ class Spread:
         shares: Sequence[float] = (1.0, 1.0),
     ) -> Spread:
         """Return the spread of points of successive runs on either database, made in calls of these sizes."""
-        # Only random `shares` of the runs count: of what runs of one call have in common, that share is left.
+        # If only random `shares` of the runs count, the dependence within a call is reduced to that share.
         spread = cls()
         for points, sizes, share in zip(sides, calls, shares, strict=True):
             runs, number = len(points), len(sizes)
@@ -72,18 +72,18 @@ class Spread:
 
     @property
     def excess(self) -> float:
-        """By how many standard errors calls differ more than independent runs make them."""
+        """Excess of the variance between calls over that of independent runs, in standard errors."""
         return (self.between - self.within) / math.sqrt(self.chance) if self.chance else 0.0
 
     def inflation(self, clear: float = CLEAR) -> float:
-        """Return how many times as much counts vary as those of independent runs; 1 if that may well be chance."""
+        """Return the ratio of the variance of counts to that of independent runs; 1 if the excess is not clear."""
         return self.between / self.within if self.excess > clear else 1.0
 
 
 def check_calls(
     name: str, sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT
 ) -> None:
-    """Refuse a mechanism whose runs depend on each other, by scores, or guesses as int8, of runs in calls of sizes."""
+    """Refuse a mechanism whose runs depend on each other, by scores or int8 guesses, given the sizes of `calls`."""
     sides = [_kinds(side) for side in sides]
     if fault := _uneven(sides, calls, error):
         raise ValueError(
@@ -101,9 +101,9 @@ def check_calls(
 
 def order_of(values: NDArray[Any]) -> str:
     """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance."""
-    # Independent rows come in each of their distinct orders with equal probability. In two of these no row goes the
-    # other way; with d different values, equal rows stay together in d! of them. "numbers" is a column that has each of
-    # n whole numbers in a row once, in any order: under any law its chance is n! / n^n at most.
+    # All distinct orders of independent rows have the same probability. Two of them are monotonic; with d different
+    # values, equal rows are adjacent in d! of them. "numbers" is a column that has each of n successive integers once,
+    # in any order: its probability is at most n! / n^n under any law.
     number = len(values)
     if values.dtype.kind in "iuf" and gammaln(number + 1) - number * math.log(max(number, 1)) < math.log(DEPENDENT):
         ordered = np.sort(values)
@@ -122,7 +122,7 @@ def order_of(values: NDArray[Any]) -> str:
 
 
 def check_file(outputs: Sequence[NDArray[Any]], named: Callable[[str], str] = str) -> None:
-    """Refuse outputs that depend on each other, in the order in which they were given, entries by their names."""
+    """Refuse outputs that depend on each other in the given order; `named` gives the names of entries."""
     if outputs[0].dtype.kind == "O":
         codes = [np.array([zlib.crc32(text.encode()) for text in side], np.float64) for side in outputs]
         return check_order("the output", codes)
@@ -136,7 +136,7 @@ def check_file(outputs: Sequence[NDArray[Any]], named: Callable[[str], str] = st
 
 
 def check_order(name: str, sides: Sequence[NDArray[Any]]) -> None:
-    """Refuse outputs that depend on each other, by scores or guesses in the order in which they were given."""
+    """Refuse outputs that depend on each other, by scores or guesses in the given order."""
     fault = f"{FAULT}: {name}"
     sides = [_kinds(side) for side in sides]
     for side in sides:
@@ -159,10 +159,10 @@ def _kinds(scores: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], error: float = DEPENDENT) -> int:
-    """Return 0 if runs are alike, else over which stretches they are not: 1 for long ones, 2 for calls, 3 for parts."""
+    """Return 0 if groups of runs are alike, else the groups that differ: 1 for long ones, 2 for calls, 3 for parts."""
     # Runs are counted by kind of score in groups of successive runs. Given the totals, the counts of independent runs
-    # are hypergeometric whatever their law is. So the ratio of any other probability of them to that one has mean 1,
-    # and is 1 / p or more with probability p at most (Markov). That holds for rare kinds as for others.
+    # are hypergeometric whatever their law is. So the likelihood ratio of any alternative to that law has mean 1, and
+    # is 1 / p or more with probability p at most (Markov). That holds for rare kinds, too.
     if not (number := max(map(len, calls))):
         return 0
     each = max(1, min(PARTS, COUNTING // number))
@@ -178,7 +178,7 @@ def _uneven(sides: Sequence[NDArray[Any]], calls: Sequence[NDArray[np.intp]], er
 
 
 def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDArray[np.intp]:
-    """Return how many runs of each part of a call are of each kind but the last, and of it or later ones."""
+    """Return, by parts of calls, the number of runs of each kind but the last, and of this kind or later ones."""
     most = int(kinds.max(initial=0)) + 1
     ends = np.cumsum(calls)
     starts = ((ends - calls)[:, None] + calls[:, None] * np.arange(each) // each).ravel()
@@ -188,20 +188,20 @@ def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDAr
 
 
 def _excess(table: NDArray[np.intp], groups: int) -> float:
-    """Return the log of how much likelier counts are if laws vary between groups of successive parts, in nats."""
-    # Each kind of run is counted among those that are of no earlier kind. The other laws are beta-binomial, group after
-    # group, around the share that the totals leave for later groups. Mixed in equal parts they weigh as much as the
-    # even law, so that kinds that are even cost little.
+    """Return the log-likelihood ratio of counts for laws that vary between groups of successive parts, in nats."""
+    # Each kind of run is counted among runs of no earlier kind. The alternatives are beta-binomial, group after group,
+    # around the share that the totals leave for later groups. Their mixture has the same weight as the null hypothesis,
+    # so that kinds without an effect cost little.
     parts = table.shape[1]
     hits, runs = np.add.reduceat(table, np.unique(parts * np.arange(groups) // groups), axis=1)
     size, total = runs.sum(axis=0), hits.sum(axis=0)
     left, due = (np.cumsum(counted[::-1], axis=0)[::-1] for counted in (runs, hits))
     share = (due + 0.5) / (left + 1)
-    # Binomial coefficients of the groups are in both laws.
+    # Binomial coefficients of the groups cancel.
     even = gammaln(total + 1) + gammaln(size - total + 1) - gammaln(size + 1)
     laws = []
     for excess in EXCESS:
-        alike = np.minimum((excess - 1) / np.maximum(size / len(runs) - 1, 1e-9), CLOSEST)  # in a group
+        alike = np.minimum((excess - 1) / np.maximum(size / len(runs) - 1, 1e-9), CLOSEST)  # correlation in a group
         of_hits, of_others = (1 / alike - 1) * share, (1 / alike - 1) * (1 - share)
         laws.append((betaln(of_hits + hits, of_others + runs - hits) - betaln(of_hits, of_others)).sum(axis=0) - even)
     evidence = np.logaddexp.reduce(laws) - math.log(len(laws))
@@ -211,14 +211,13 @@ def _excess(table: NDArray[np.intp], groups: int) -> float:
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:
     """Return the largest correlation of successive runs at a lag, and the lag, if chance does not explain it."""
-    # Products of independent runs, less their mean, are differences of a martingale: Freedman's inequality (1975)
-    # bounds how often their sum is as large, also where a few rare values make it so, and the number of lags is allowed
-    # for. Unless the sequence is `padded`, its end goes on with its beginning: that halves the time, and shows less
-    # only at lags of most of its length.
+    # Products of independent centered runs are martingale differences: Freedman's inequality (1975) bounds the
+    # probability of so large a sum, even if a few rare values cause it, and a union bound is over the lags. Unless
+    # `padded`, the sequence is circular: that halves the time, and has less power only at lags of most of its length.
     runs = len(kinds)
     if runs < 2 or (kinds == kinds[0]).all():
         return None
-    values = (kinds - np.mean(kinds)).astype(np.float32)  # of which fewer bits do
+    values = (kinds - np.mean(kinds)).astype(np.float32)  # fewer bits suffice
     spread = float(np.mean(values**2))
     length = fft.next_fast_len(2 * runs if padded else runs, real=True)
     spectrum = fft.rfft(values, length)

@@ -1,4 +1,4 @@
-"""The few runs around an audit: what one output is, and whether runs follow their generator and stay as they are."""
+"""A few runs before and after an audit: they show the kind of output, and test whether runs use rng and change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # loads its parts where they are used, some of which take long
+import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 
 from audit.mechanism import copied
@@ -24,7 +24,7 @@ __all__ = ["MOST_PROBES", "Probes", "probe"]
 
 CALLS = 8  # of a mechanism on either database, each with a stream of its own
 MOST_EACH = 16  # runs of one call
-SHARE = 1 / 10  # of the runs of an audit that these may be besides
+SHARE = 1 / 10  # most probes, as a share of the runs of an audit
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
 ENTRIES = 8  # of an output in which runs are compared
 IGNORED = (
@@ -35,18 +35,18 @@ IGNORED = (
 
 @dataclass(frozen=True)
 class Probes:
-    """What the first runs tell, and whether later ones are like them."""
+    """The results of the first runs, and the test whether later ones are like them."""
 
     kind: Kind  # what one output is, for the whole audit
     first: NDArray[Any]  # the first output, shape (1, *output)
     seedable: bool  # whether the same generator gives the same outputs again
     callers: list[Caller]  # on either database
-    calls: list[list[_Call]]  # their first short ones
+    calls: list[list[_Call]]  # their first short calls
     size: int  # runs of the audit
     seed: np.random.SeedSequence
 
     def check_steady(self) -> None:
-        """Refuse a mechanism whose runs change during an audit, as where a budget is spent over all runs."""
+        """Refuse a mechanism whose runs change during an audit, for example if it spends a budget over all runs."""
         # Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
         # refused with probability below 1e-8.
         if self.seedable:
@@ -71,14 +71,14 @@ class Probes:
 
 
 def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence) -> Probes:
-    """Settle what one output is, and refuse a mechanism that ignores its generator."""
+    """Determine the kind of outputs, and refuse a mechanism that ignores its generator."""
     first = _first_outputs(callers, stream(seed, 0))
     kind = kind_of(first)
     if kind.shape is None:
         kind = _of_texts(kind, first)
     callers = [replace(caller, kind=kind, noted=set()) for caller in callers]
     calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
-    if any(call.mixed for side in calls for call in side):  # numbers, and something else as well: written down
+    if any(call.mixed for side in calls for call in side):  # numbers and other values: written as text
         kind = _of_texts(kind, first)
         callers = [replace(caller, kind=kind) for caller in callers]
         calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
@@ -91,7 +91,7 @@ def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence) ->
 
 
 def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
-    """Return the kind of outputs that are texts, and about how long these are."""
+    """Return the kind of outputs that are texts, with their approximate length."""
     longest = max(len(text) for batch in first for text in read_outputs(batch, Kind(None)))
     return Kind(None, 4 ** math.ceil(math.log(longest, 4)), columns=kind.columns)
 
@@ -119,12 +119,12 @@ def _first_outputs(callers: Sequence[Caller], seed: np.random.SeedSequence) -> l
 
 @dataclass(frozen=True)
 class _Call:
-    """Some runs of one call: what tells each apart, a few entries of each, and what became of the generator."""
+    """Some runs of one call: a hash and a few entries of each, and whether the generator was used."""
 
     marks: list[int]
     entries: NDArray[np.float64]
     used_rng: bool  # whether the generator was asked for numbers
-    mixed: bool  # whether an output is not of the kind that was settled
+    mixed: bool  # whether an output is not of the kind that was determined
 
 
 def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = CALLS) -> list[_Call]:

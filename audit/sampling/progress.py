@@ -1,4 +1,4 @@
-"""How far work is that takes long: a bar on a terminal, and a line a minute where there is none."""
+"""Progress of long work: a bar on a terminal, and elsewhere a line a minute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EVERY = 60.0  # seconds between lines, at least
 def progress_bar(
     what: str, total: int, *, visible: bool | None = True, unit: str = "runs"
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function of finished steps: a bar on a terminal, else lines; None: a bar, but in no worker process."""
+    """Yield a function that takes finished steps; `visible` None: show only a bar, and none in a worker process."""
     output, begun = console(stderr=True), time.monotonic()
     if visible is None:
         visible = output.is_terminal and multiprocessing.current_process().name == "MainProcess"
@@ -41,7 +41,7 @@ def progress_bar(
         elif not output.is_terminal and seconds > EVERY * (lines + 1):
             lines = int(seconds / EVERY)
             line = f"plaudit: {what}: {bar.tasks[0].completed:,.0f} of {total:,} {unit} after {seconds / 60:.0f} min"
-            with suppress(OSError, ValueError):  # closed: nobody to tell
+            with suppress(OSError, ValueError):  # standard error is closed
                 print(printable(line), file=sys.stderr, flush=True)
 
     try:

@@ -1,4 +1,4 @@
-"""Where outputs come from: fresh runs of a mechanism, or outputs that exist already; each is used once."""
+"""Sources of outputs: fresh runs of a mechanism, or outputs that exist already; each output is used once."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from audit.written import as_given
 __all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "scores"]
 
 Floats = NDArray[np.float64]
-FEW = 64  # runs of a block that are scored apart from the others too
-CLOSE = 1e-6  # to which their scores must agree: sums of many numbers are rounded otherwise
-MORE = 2.5  # times the counting runs, and their calls, that compare calls
-PIECES = (32, 256)  # of a file that are compared: how many runs may depend on each other is not known
+FEW = 64  # runs of a block that are also scored without the others
+CLOSE = 1e-6  # tolerance for these scores: sums of many numbers may round differently
+MORE = 2.5  # ratio of the runs and calls that compare calls to those that count
+PIECES = (32, 256)  # of a file that are compared, as the size of dependent groups is not known
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class _ReadRuns:
-    """What is read of outputs: these themselves, or columns of those that are written as text."""
+    """Runs of which outputs are read as they are, or as columns of outputs written as text."""
 
     pair: NeighborPair
     root: np.random.SeedSequence
@@ -42,17 +42,17 @@ class _ReadRuns:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns of an output, where a table names them for all runs."""
+        """Names of the columns of an output, if a table names them for all runs."""
         return self.kind.columns
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one output, or of what is read of it."""
+        """Shape of one output, or of its columns."""
         return self.read_shape if self.read or self.kind.shape is None else self.kind.shape
 
     @property
     def written(self) -> bool:
-        """Whether outputs are texts, which are to be read first."""
+        """Whether outputs are texts that have to be parsed first."""
         return self.kind.shape is None and self.read is None
 
     def read_by(self, read: Read, *shape: int) -> Self:
@@ -67,7 +67,7 @@ class _ReadRuns:
         read = None if written else self.read
 
         def keep(outputs: NDArray[Any]) -> NDArray[Any]:
-            with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
+            with np.errstate(over="ignore", invalid="ignore"):  # for infinities, and values that are not numbers
                 return reduce(read(outputs) if read else outputs)
 
         return keep
@@ -75,13 +75,13 @@ class _ReadRuns:
 
 @dataclass(frozen=True)
 class MechanismRuns(_ReadRuns):
-    """Runs of a mechanism, every phase with streams of its own: what an audit hands on in the mechanism's place."""
+    """Runs of a mechanism, with separate streams for each phase; audits pass these on instead of the mechanism."""
 
     mechanism: Mechanism
     n_jobs: int = 1
     advance: Callable[[int], None] = lambda runs: None
     store: BlockStore | None = None
-    explored: int = 1  # runs of one call that may be, where they neither choose nor count
+    explored: int = 1  # fewest runs of one call in phases that neither choose nor count
     before: tuple[bytes, ...] = ()  # the mechanism pickled before it has seen any data
 
     @property
@@ -91,7 +91,7 @@ class MechanismRuns(_ReadRuns):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the mechanism says of itself as plain values."""
+        """The public attributes of the mechanism that are plain values."""
         return plain_parameters(self.mechanism)
 
     @property
@@ -101,13 +101,13 @@ class MechanismRuns(_ReadRuns):
 
     @property
     def counting_calls(self) -> int:
-        """In how many calls the runs that count are made on either database."""
+        """The number of calls that make the counting runs of each database."""
         return whole_number("calls_per_side", getattr(self.mechanism, "calls_per_side", COUNTING), least=CALLS)
 
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
-        """Return blocks of what `reduce` keeps of fresh outputs on each side; if `written`, before they are read."""
+        """Return the results of `reduce` for blocks of fresh outputs on each side; if `written`, of unparsed texts."""
         return [
             draw(
                 caller,
@@ -124,13 +124,13 @@ class MechanismRuns(_ReadRuns):
         ]
 
     def _calls(self, *phase: int) -> int:
-        """Return how many calls make the runs of a phase on either database: more where runs count or compare."""
+        """Return how many calls make the runs of a phase on either database: more if runs count or compare."""
         if phase[:1] not in ((Phase.COUNT,), (Phase.COMPARE,)):
             return CALLS
         return round(self.counting_calls * (MORE if phase[0] == Phase.COMPARE else 1))
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
-        """Return the sizes of groups of successive runs that may depend on each other, on `x` and on `y`: of calls."""
+        """Return the sizes of groups of successive runs that may depend on each other, on `x` and on `y`: the calls."""
         calls = []
         for caller, size in zip(self.callers, sizes, strict=True):
             each = caller.call_runs(size, self._calls(*phase))
@@ -171,7 +171,7 @@ class GivenRuns(_ReadRuns):
     def reduced(
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
-        """Return a block of what `reduce` keeps of the next outputs on each side; counted ones keep their order."""
+        """Return the result of `reduce` for the next outputs on each side; counted outputs keep their order."""
         blocks, keep = [], self._keep(reduce, written=written)
         for side, size in enumerate(sizes):
             start = self.used[side]
@@ -187,7 +187,7 @@ class GivenRuns(_ReadRuns):
         return [keep(outputs) for outputs in self.outputs]
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
-        """Return the sizes of groups of successive outputs that may depend on each other: pieces of what was given."""
+        """Return the sizes of groups of successive outputs that may depend on each other: pieces of those given."""
         lengths = [len(outputs) for outputs in self.outputs]
         numbers = [[max(1, min(pieces, length // 2)) for length in lengths] for pieces in PIECES]
         return [
@@ -196,7 +196,7 @@ class GivenRuns(_ReadRuns):
         ]
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
-        """Share what is left of so many runs: as many are spent on `x` then as on `y`, or both would count fewer."""
+        """Divide the rest of `runs` so that `x` and `y` have spent equally many: otherwise both would count fewer."""
         return [half - used for half, used in zip(halves(runs), self.used, strict=True)]
 
 

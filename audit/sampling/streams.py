@@ -47,7 +47,7 @@ def entropy_of(root: np.random.SeedSequence) -> int:
 
 
 def stream(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
-    """Return the stream with a number of its own below `root`: always the same one, whatever else was spawned."""
+    """Return the stream of a key below `root`: always the same one, whatever else was spawned."""
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key), pool_size=root.pool_size)
 
 

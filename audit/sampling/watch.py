@@ -1,4 +1,4 @@
-"""What a mechanism does besides its outputs: it warns, which is counted, or changes its data, which is refused."""
+"""Side effects of a mechanism: its warnings are counted, and changes of its data are refused."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from audit.sampling.checkpoint import contents
 
 __all__ = ["in_words", "watch"]
 
-MOST, LONGEST = 5, 200  # different warnings that a result tells, and letters of each
+MOST, LONGEST = 5, 200  # different warnings in a result, and letters of each
 
 
 @contextmanager
 def watch(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
-    """Collect every warning, with the database it was on, in the place of printing it; none becomes an exception."""
-    # A library that warns in every run would print ten thousand lines. Databases that were changed meanwhile are
-    # refused, whatever else went wrong: later runs would be on others than those of the pair.
+    """Collect all warnings, with their databases, instead of printing them; none becomes an exception."""
+    # A library that warns in every run would print ten thousand lines. Changed databases are refused even after another
+    # error: later runs would not be on the pair.
     before, counts = contents(*databases), Counter[tuple[str, str]]()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
