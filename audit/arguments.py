@@ -1,4 +1,4 @@
-"""What a numeric argument must be, said in one line with its name and the value received."""
+"""Checks of numeric arguments; an error is one line with the name and the value received."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["fraction", "positive_number", "real_number", "real_numbers", "whole_number"]
 
-LARGEST = 2**53  # float64 holds every whole number below
+LARGEST = 2**53  # float64 represents every smaller whole number exactly
 
 
 def whole_number(name: str, value: object, *, least: int) -> int:
@@ -48,7 +48,7 @@ def fraction(name: str, value: object, *, zero: bool = False, one: bool = False)
 
 
 def real_numbers(name: str, values: ArrayLike, *, ndim: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return finite floats of the stated dimensions, small enough to hold whole people."""
+    """Return finite floats of the stated dimensions, below 2**53, so that counts of people are exact."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}")

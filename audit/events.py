@@ -23,7 +23,7 @@ DECIMALS = 9  # float scores are rounded before any comparison: the last bits of
 
 
 def score_in_words(score: float) -> str:
-    """Return a score as reports show it, in up to ten digits, with infinity and no number in words."""
+    """Return a score as reports show it: up to ten digits, or words for infinity and for codes."""
     if score in NAMES:
         return NAMES[score]
     if RAISED < score < NAN:
@@ -33,24 +33,24 @@ def score_in_words(score: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """One number per run: what an event looks at.
+    """One number per run, from which an event guesses the database.
 
     Attributes
     ----------
     name : str
-        In words, for the report.
+        Name in reports.
     function : callable
         Takes outputs, shape (runs, *output), and returns scores, shape (runs,).
     log_ratio, proportional, exact : bool
-        Whether scores are log-likelihood ratios of `y` over `x`: rules rely on them, unless runs contradict them;
-        whether they are so up to a factor, which the audit estimates; whether they are those of the mechanism's own
-        law, so that infinite ones are of one database alone.
+        `log_ratio`: scores are log-likelihood ratios of `y` over `x`; rules rely on them unless runs contradict them.
+        `proportional`: they are so up to a factor, which the audit estimates. `exact`: they are computed from the
+        mechanism's own law, so that an infinite score occurs on one database only.
     entry : tuple of int, optional
         The place of the score in an output, if the score is one entry of it.
     written : bool
         Whether the function takes outputs as texts, before their columns are read.
     labels : mapping, optional
-        What each score stands for, in words, if scores only number it: then no thresholds are tried.
+        The meaning of each score in words, if scores are only codes: then no thresholds are tried.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Statistic:
     def __call__(self, outputs: NDArray[Any]) -> Floats:
         """Return scores of outputs, rounded to 1e-9, shape (runs,); infinities become finite."""
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # of infinities, and of what is no number
+            with np.errstate(over="ignore", invalid="ignore"):  # for infinities, and values that are not numbers
                 values = np.asarray(self.function(outputs))
         except MemoryError:
             raise
@@ -94,7 +94,7 @@ def cell(*index: int) -> Statistic:
 
 
 class _Guessing(Protocol):
-    """What rules share that only guess: their counts are how often they named either database."""
+    """Base of rules that only guess. Their counts are how often they guessed each database."""
 
     def guess(self, scores: Floats) -> Guesses:
         """Return +1 for `y`, -1 for `x` and 0 for no guess, shape (runs,)."""
@@ -107,7 +107,7 @@ class _Guessing(Protocol):
 
 @dataclass(frozen=True)
 class ThresholdRule(_Guessing):
-    """Guess `above` from a score of `high` or more, the other database from `low` or less; infinity: never."""
+    """Guess `above` if the score is at least `high`, the other database if it is at most `low`; infinity: never."""
 
     low: float
     high: float
@@ -142,7 +142,7 @@ class ThresholdRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class CellRule(_Guessing):
-    """Guess by single values of a score: some speak for `y`, some for `x`, all others for no guess."""
+    """Guess by single values of a score: `y` for some, `x` for some, and no guess for all others."""
 
     y: Floats
     x: Floats
@@ -168,12 +168,12 @@ class CellRule(_Guessing):
 
 @dataclass(frozen=True, eq=False)
 class WeightRule:
-    """Weigh a score by its estimated log-likelihood ratio, bin by bin; a bound on a divergence averages the weights."""
+    """Weight each score by the estimated log-likelihood ratio of its bin; a divergence bound averages the weights."""
 
     edges: Floats  # of the bins, increasing, shape (m - 1,); a score on an edge belongs to the bin above
     weights: Floats  # of each bin, in nats, shape (m,)
     order: float = 1.0  # of the Renyi divergence, 1 or more
-    toward: Side = "y"  # whose law stands first in the divergence: large weights speak for it
+    toward: Side = "y"  # the database whose law is first in the divergence: large weights favor it
 
     family: ClassVar[Literal["weights"]] = "weights"
 
@@ -182,7 +182,7 @@ class WeightRule:
         return np.searchsorted(self.edges, scores, side="right")
 
     def guess(self, scores: Floats) -> Guesses:
-        """Return which database the weight of each score speaks for: +1 for `y`, -1 for `x`, 0 for neither."""
+        """Return which database the weight of each score favors: +1 for `y`, -1 for `x`, 0 for neither."""
         sign = 1 if self.toward == "y" else -1
         return (sign * np.sign(self.weights[self.bins(scores)])).astype(np.int8)
 
@@ -192,7 +192,7 @@ class WeightRule:
         return {f"bin {k}": int(n) for k, n in zip(numbers, frequencies, strict=True)}
 
     def parameters(self) -> dict[str, Any]:
-        """Return what a bound reads besides the counts, as plain values."""
+        """Return the parameters that a bound needs besides the counts, as plain values."""
         return {"weights": self.weights.tolist(), "order": float(self.order), "toward": self.toward}
 
     def describe(self, name: str, value: Callable[[float], str]) -> str:
@@ -211,12 +211,12 @@ Rule = ThresholdRule | CellRule | WeightRule
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A rule that looks at one output and names the database it came from, or abstains.
+    """A rule that reads one output and guesses the database that it came from, or abstains.
 
     Attributes
     ----------
     statistic : Statistic
-        The number of an output that the event looks at.
+        The number that the event reads from an output.
     rule : ThresholdRule, CellRule or WeightRule
         Guesses the database from that number.
     value : callable, optional
@@ -224,7 +224,7 @@ class Event:
     shortfalls : tuple of float, optional
         By how much, in nats, the bounds of events that other runs might have chosen fall short of a good bound.
     share : float, optional
-        Its share of the error probability, if another event promises more.
+        Its share of the error probability, if another event has a higher expected bound.
     hits : int, optional
         How many selection runs must show an outcome of only one database for the audit to choose it instead.
     """
@@ -267,7 +267,7 @@ class Event:
 
 
 def _rounded(values: ArrayLike) -> Floats:
-    """Round as all scores are; too large values stay, and infinity is a threshold that nothing reaches."""
+    """Round as all scores are; values too large to round stay, and infinities become the largest floats."""
     array = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
         rounded = np.round(array, DECIMALS)

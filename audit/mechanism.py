@@ -35,7 +35,7 @@ class Mechanism(Protocol):
     All randomness must come from `rng`, a `numpy.random.Generator`. A plain function qualifies. An object may also have
 
     ``claim``
-        What it promises, for example a `PureDP`.
+        Its promise, for example a `PureDP`.
     ``exact_loss(pair)``
         The exact `LossDistribution` of a pair of neighbors, or None if it is not known.
     ``support_masses(pair)``
@@ -51,10 +51,10 @@ class Mechanism(Protocol):
     ``runs_per_block``
         Most runs that it makes at a time: few for a slow mechanism. Another number gives another result.
     ``calls_per_side``
-        Calls in which the runs that count are made on either database: 256 by default, 32 at least. Fewer calls show
-        less of what their runs share, and the result says so. Another number gives another result.
+        Number of calls that make the counting runs of each database: 256 by default, 32 at least. Fewer calls detect
+        less dependence between the runs of a call, and the result says so. Another number gives another result.
     ``threads``
-        True if threads may share it, since it never writes into arrays of its own.
+        True if threads may share it, since a call never writes into the object's arrays.
     ``areas``
         For releases over a tree: the parent of every area (-1: root), the area of each entry of an output, and the
         area of each count in the data.
@@ -123,7 +123,7 @@ class _PerRun:
 
 
 def copied(output: Any) -> Any:
-    """Return a copy, as a mechanism may use its own array again; what cannot be copied is refused where it is read."""
+    """Return a copy of an output, as a mechanism may reuse its array; one that cannot be copied is refused later."""
     try:
         return copy.deepcopy(output)
     except Exception:
@@ -131,12 +131,12 @@ def copied(output: Any) -> Any:
 
 
 def check_mechanism(mechanism: Any) -> None:
-    """Refuse what cannot be called with a database, a number of runs and a generator."""
+    """Refuse an object that cannot be called with a database, a number of runs and a generator."""
     got = repr(mechanism)
     if callable(mechanism):
         try:
             signature = inspect.signature(mechanism, follow_wrapped=False)
-        except Exception:  # of compiled code, or annotated with what is not there: the first call has its own words
+        except Exception:  # compiled code, or unresolved annotations: the first call shows an error
             return
         try:
             signature.bind(None, 1, None)
@@ -148,7 +148,7 @@ def check_mechanism(mechanism: Any) -> None:
 
 @contextmanager
 def in_this_process() -> Iterator[None]:
-    """Call foreign code: a forked child that returns from it ends here, or it would run the audit a second time."""
+    """Guard a call of foreign code: if it forks, the child exits here, or it would run the audit a second time."""
     process = os.getpid()
     try:
         yield
@@ -163,7 +163,7 @@ def mechanism_name(mechanism: Callable[..., Any]) -> str:
 
 
 def plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Public attributes of a mechanism that are plain values, as JSON holds them; of paths no more than the name."""
+    """Return the public attributes of a mechanism that are plain JSON values, with absolute paths shortened."""
     return {
         key: _unplaced(value) if isinstance(value, str) or abs(value) <= sys.float_info.max else str(value)
         for key, value in getattr(mechanism, "__dict__", {}).items()
@@ -172,5 +172,5 @@ def plain_parameters(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _unplaced(value: Any) -> Any:
-    """Return a value, but of an absolute path what a record may say of it."""
+    """Return a value; of an absolute path, only the part that a record may contain."""
     return recorded(value) if isinstance(value, str) and os.path.isabs(value) else value

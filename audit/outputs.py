@@ -1,4 +1,4 @@
-"""What an output may be: an array of numbers, or anything that can be written down; a run that raises has one too."""
+"""Kinds of outputs: arrays of numbers, or anything that can be written as text; a run that raises has one, too."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["Kind", "as_numbers", "as_texts", "check_number", "kind_of", "listed"
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What one output is, settled once for a whole audit."""
+    """The type of one output, determined once for a whole audit."""
 
-    shape: tuple[int, ...] | None  # of one output of numbers; None: each is written down as text, whatever it holds
-    letters: int = 1  # of such a text, about: the next power of four
-    form: tuple[Any, ...] = ()  # types in an output of a sequence, where each run has its own; empty: of an array
+    shape: tuple[int, ...] | None  # of one output of numbers; None: each output is written as text
+    letters: int = 1  # approximate length of such a text: the next power of four
+    form: tuple[Any, ...] = ()  # classes and types in an output, if each run has its own; empty for arrays
     types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # that a batch may have
     columns: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # as reports name them, if they have names
-    # Word of the exception that needs no class, as the first runs raised no other; None: all need none.
+    # Word of the exception that is coded without its class, as the first runs raised no other; None: all are.
     raises: str | None = dataclasses.field(default=None, compare=False)
 
 
 def kind_of(batches: Iterable[Any]) -> Kind:
     """Return the kind of some batches as mechanisms return them: numbers if all are arrays of numbers of one shape."""
-    # What is said of all runs of a batch at once must not differ: it would tell the databases apart, or be lost.
+    # Properties of a whole batch must not differ: they would reveal the database, or be lost.
     batches = list(batches)
     for batch in batches:
         _check_sequence(batch)
@@ -49,22 +49,22 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     if len(shapes) > len(sizes) == 1 and all(hasattr(batch, "shape") for batch in batches):  # a vector beside a column
         raise ValueError(f"outputs must have one shape on both databases, got {' and '.join(sorted(map(str, shapes)))}")
     types = sorted({type_of(batch) for batch in batches if len(batch) > 1})
-    if len(types) > len(shapes) == 1:  # of a single run, what numpy takes for its type may be another by chance
+    if len(types) > len(shapes) == 1:  # for a single run, numpy may choose another type by chance
         raise ValueError(f"outputs must have the same type on both databases, got {' and '.join(types)}")
     rows = [output for batch in batches if isinstance(batch, list | tuple) and len(shapes) == 1 for output in batch]
-    like = next((output for output in rows if "output" in types_in(output)), None)  # no NaN
+    like = next((output for output in rows if "output" in types_in(output)), None)  # NaN has no type there
     form = () if like is None else (classes_of(like), types_in(like))
     mixed = bool(form) and _others(rows, form).any()
     shape = None if mixed or len(shapes) > 1 else shapes.pop()
-    names += [] if shape is None else map(names_of, rows[:1])  # else those are part of each output
+    names += [] if shape is None else map(names_of, rows[:1])  # otherwise names are part of each output
     return Kind(shape, form=form, columns=titles(next(filter(None, names), [])))
 
 
 def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
-    """Return a kind with the types of batches, and the exception, that were noted in a few calls on either database."""
+    """Return a kind with the types of batches, and the exception, that were seen in a few calls on either database."""
     sides = list(noted)
     types = [{name for what, name in side if what == "type"} for side in sides]
-    if all(types) and not set.intersection(*types):  # what is said of a whole call cannot be told of its runs
+    if all(types) and not set.intersection(*types):  # the type of a whole call is not an output of its runs
         got = " and ".join(", ".join(sorted(side)) for side in types)
         raise ValueError(f"outputs must have the same type on both databases, got {got}")
     classes = [name for what, name in set.union(*sides) if what == "raised"]
@@ -73,7 +73,7 @@ def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
 
 
 def _spelling(batch: Any) -> str:
-    """Return whether a batch is all numbers, or all words that say numbers, as a reader of files may have left them."""
+    """Return whether a batch is all numbers, or all words that say numbers (as a file reader may give); else empty."""
     try:
         array = np.asarray(batch)
     except Exception:  # rows of varying length, or an object that is not made for numpy
@@ -90,7 +90,7 @@ def _spelling(batch: Any) -> str:
 
 
 def listed(batch: Any) -> Any:
-    """Return a batch that can be read twice, and copied."""
+    """Return a batch that can be read twice and copied: iterators and views become lists."""
     return list(batch) if isinstance(batch, Iterator | KeysView | ValuesView | ItemsView | deque) else batch
 
 
@@ -109,7 +109,7 @@ def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
 
 
 def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
-    """Tell which outputs hold numbers of other types; words, None, NaN and another shape show without."""
+    """Tell which outputs hold numbers of other types; words, None, NaN and other shapes have codes anyway."""
     classes, types = form
     flat = all(issubclass(one, int | float | np.generic) for one in classes[1:] if isinstance(one, type))
     return np.array(
@@ -125,7 +125,7 @@ def _others(batch: Iterable[Any], form: tuple[Any, ...]) -> NDArray[np.bool_]:
 
 
 def _floats(value: Any) -> Any:
-    """Return whole numbers as floats, in lists too, but those that a float does not hold."""
+    """Return whole numbers as floats, also in lists, except those that a float cannot represent."""
     if type(value) is list:
         return [_floats(one) for one in value]
     return float(value) if type(value) is int and is_exact(value) else value
@@ -140,8 +140,8 @@ def check_number(outputs: int, size: int) -> None:
 
 def _rows(batch: Any) -> Iterable[Any]:
     """Return the outputs of a batch one by one; of a data frame, its rows."""
-    # Whole numbers of an array or a column become floats: which they are is said of all, as one that is missing
-    # changes.
+    # Whole numbers of an array or a column become floats: their type is a property of the whole batch, which a single
+    # missing value changes.
     if is_frame(batch):
         typed = [str(dtype).lower() != "object" for dtype in batch.dtypes]
         return ([_floats(one) if t else one for one, t in zip(row, typed, strict=True)] for row in rows_of(batch))
@@ -153,7 +153,7 @@ def _rows(batch: Any) -> Iterable[Any]:
 
 
 def _check_sequence(batch: Any) -> None:
-    """Refuse one value for all runs, whatever it is."""
+    """Refuse a batch that is one value instead of one output per run."""
     try:
         several = isinstance(batch, Iterable) and len(batch) >= 0  # type: ignore[arg-type]
     except TypeError:  # an array of no dimension, a matrix whose length is ambiguous
@@ -163,8 +163,8 @@ def _check_sequence(batch: Any) -> None:
 
 
 def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return one output that should be numbers of a shape: what is none of them has a value of its own."""
-    # It is read as it would be among others, so that none depends on the others of its batch.
+    """Return one output as numbers of a shape; anything else becomes a code."""
+    # It is read as it would be in any batch, so that no output depends on others of its batch.
     if shape == () and isinstance(output, float | str | None):
         return np.array(value_of(output))
     numbers = as_numbers([output])
@@ -180,7 +180,7 @@ def _row(output: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
 
 def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
     """Return a batch if it is an array of numbers that floats hold, shape (runs, *output); else None."""
-    # It is a copy, or, where the batch is `own`, an array that is not to be written into and may be the batch's.
+    # It is a copy; if the batch is `own`, it is a read-only array that may share the batch's memory.
     mask = np.ma.getmaskarray(batch) if isinstance(batch, np.ma.MaskedArray) and batch.dtype.kind in "biuf" else None
     original = batch
     try:
@@ -190,7 +190,7 @@ def as_numbers(batch: Any, *, own: bool = False) -> NDArray[Any] | None:
             return None
         array = batch if mask is None else batch.filled(0)
         numbers = np.array(array) if batch is original and not own else np.asarray(array)
-    except MemoryError:  # says nothing of outputs
+    except MemoryError:  # not a property of outputs
         raise
     except Exception:  # rows of varying length, or an object that is not made for numpy
         return None
@@ -225,7 +225,7 @@ def _stacked(frames: Sequence[Any]) -> Any:
 
 
 def _hides(value: Any) -> bool:
-    """Tell whether numpy would drop what says which numbers count, or what they are about: a mask, an index, names."""
+    """Tell whether numpy would drop a mask, an index or names, which say what numbers mean and which count."""
     if isinstance(value, list | tuple):
         return not NUMBERS.issuperset(map(type, value)) and any(map(_hides, value))
     named = hasattr(value, "iloc") or hasattr(value, "to_pydict") or is_frame(value)

@@ -1,4 +1,4 @@
-"""Values as floats: what a statistic reads of a run that raised, of NaN, None and a word."""
+"""Codes: floats that stand for a run that raised, for NaN, None, words and other values that are not numbers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = [
     "value_of",
 ]
 
-LARGEST = float(np.finfo(np.float64).max)  # what stands for infinity in scores
-# Each is a value of its own, apart from every number that a mechanism could mean: below all of them, above -LARGEST.
+LARGEST = float(np.finfo(np.float64).max)  # stands for infinity in scores
+# Each code differs from every number that a mechanism could mean: it is below all of them, and above -LARGEST.
 RAISED, NAN, NOTHING, WORD, SHAPE, ABSENT, NUMBER, ANOTHER, ODD_NAN, TYPE = (
     -step * 1e305 for step in range(1797, 1787, -1)
 )
@@ -41,37 +41,37 @@ NAMES = {
     TYPE: "(another type)",
 }
 RAISED_WORD = NAMES[RAISED]  # the output of a run that raised, where outputs are not numbers
-MARK, CLASS = "(raised ", 2.0**972  # how such a word begins; classes lie two last bits apart, all below NAN
+MARK, CLASS = "(raised ", 2.0**972  # start of such a word; codes of classes are two last bits apart, all below NAN
 EXACT = 2**53  # float64 holds every whole number up to here
 PLAIN_NAN = np.array(np.nan).view(np.int64)
 
 
 def raised_word(failure: BaseException) -> str:
-    """Return the output of a run that raised, by the class of the exception: letters that are ASCII, in one line."""
+    """Return the output of a run that raised: the class of the exception, in ASCII letters and one line."""
     kind = type(failure.__cause__ if isinstance(failure.__cause__, SystemExit) else failure)
     home = "" if kind.__module__ in ("builtins", "__main__", "__mp_main__") else f"{kind.__module__}."
     return f"{MARK}{(home + kind.__qualname__).encode('unicode_escape').decode()})"
 
 
 def raised_by(word: str) -> float:
-    """Return the value that stands for the output of a run that raised; its word is known to this process then."""
+    """Return the code of the output of a run that raised, and register its word in `NAMES` of this process."""
     value = RAISED if word == RAISED_WORD else RAISED + zlib.crc32(word.encode()) * CLASS
     NAMES.setdefault(value, word)
     return value
 
 
-for _kind in vars(builtins).values():  # whatever a worker raises: most often one of these
+for _kind in vars(builtins).values():  # workers raise mostly these: every process must know them
     if isinstance(_kind, type) and issubclass(_kind, Exception | SystemExit):
         raised_by(f"{MARK}{_kind.__name__})")
 
 
 def nan_values(floats: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what stands for NaN: of the usual bits, or of others, a sign or a payload."""
+    """Return the codes of NaNs: `NAN` for the usual bits, `ODD_NAN` for others (a sign or a payload)."""
     return np.where(np.asarray(floats).view(np.int64) == PLAIN_NAN, NAN, ODD_NAN)
 
 
 def value_of(value: Any) -> float:
-    """Return one scalar as a float: numbers as they are, everything else as the value that stands for it."""
+    """Return one scalar as a float: numbers as they are, everything else as its code."""
     if type(value) is float:
         return float(value) if value == value else float(nan_values(np.array(value)))
     if value is None:
@@ -86,7 +86,7 @@ def value_of(value: Any) -> float:
 
 
 def is_value(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which entries stand for something that is no number."""
+    """Tell which entries are codes of values that are not numbers."""
     return (numbers >= RAISED) & (numbers <= TYPE)
 
 
@@ -99,7 +99,7 @@ def raised(outputs: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def unlike_numbers(outputs: NDArray[Any]) -> NDArray[np.float64]:
-    """Return 1 for every run of numbers in which there is a word, another shape or type: no more is known of it."""
+    """Return 1 for every run of numbers that has the code of a word, another shape or another type, else 0."""
     flat = outputs.reshape(len(outputs), -1)
     return np.asarray(
         np.isin(flat, (WORD, SHAPE, TYPE)).any(axis=1) if flat.dtype.kind == "f" else np.zeros(len(flat)), float
@@ -107,11 +107,11 @@ def unlike_numbers(outputs: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def is_exact(number: int) -> bool:
-    """Tell whether a float holds a whole number."""
+    """Tell whether a float represents a whole number exactly."""
     return abs(number) <= EXACT or (number.bit_length() < 1000 and float(number) == number)
 
 
 def check_exact(exact: bool, text: str) -> None:
-    """Refuse a number that a float cannot hold: two outputs must not be taken for one."""
+    """Refuse a number that a float cannot represent: two different outputs must not become one."""
     if not exact:
         raise ValueError(f"outputs must be numbers that float64 tells apart, got {text}: return it as a word")

@@ -1,4 +1,4 @@
-"""Values as text that can be read again: JSON, and types by place; and what tables of pandas and polars say."""
+"""Values as text that can be read again: JSON, and types by place; also rows and names of pandas and polars tables."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, float, bool})  # what JSON holds as it is
 TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 DEEP = "an output must not contain itself, or be nested more deeply than JSON can be"
-FORM = "\t"  # in a written output, before types
+FORM = "\t"  # separates JSON from types in a written output
 LONG = "whole number "  # before the digits of one that no float holds
 LONG_WORD = re.compile(f'"{LONG}(-?0x[0-9a-f]+)"')
 
@@ -51,7 +51,7 @@ def rows_of(frame: Any) -> Iterable[tuple[Any, ...]]:
 
 
 def names_of(batch: Any) -> list[Any]:
-    """Return the names of columns, which a table says once of all its runs and no event looks at."""
+    """Return the names of columns, which a table has once for all runs, so that no event can read them."""
     names = batch.columns if is_frame(batch) else getattr(getattr(batch, "dtype", None), "names", None)
     return [] if names is None else list(names)
 
@@ -62,10 +62,10 @@ def titles(names: Iterable[Any]) -> tuple[str, ...]:
 
 
 def classes_of(output: Any) -> tuple[Any, ...]:
-    """Return the classes of an output and of its entries; of an array, what it holds; of a table, its names as well."""
+    """Return the classes of an output and of its entries; for an array its dtype, for a table also its names."""
     if is_frame(output):
         axes: list[Any] = [getattr(output, name, ()) for name in ("columns", "index")]
-        # A range is told by its ends.
+        # A range is identified by its ends.
         ends = [(one.start, one.stop, one.step) if hasattr(one, "step") else tuple(one) for one in axes]
         names = [(type(axis), end, tuple(getattr(axis, "names", ()))) for axis, end in zip(axes, ends, strict=True)]
         return (type(output), *output.dtypes, *names)
@@ -75,7 +75,7 @@ def classes_of(output: Any) -> tuple[Any, ...]:
 
 
 def type_of(value: Any) -> str:
-    """Return the class of a value, and the types that it states of all its entries; of numpy's arrays these alone."""
+    """Return the class of a value and the types that it declares for all entries; for numpy arrays only the types."""
     name, dtype = type(value).__name__, getattr(value, "dtype", None)
     if isinstance(value, np.generic | type):
         return name
@@ -89,7 +89,7 @@ def type_of(value: Any) -> str:
 
 
 def types_in(value: Any) -> dict[str, str]:
-    """Return the types in one output by their places, but of words, None and NaN of the usual bits, which show."""
+    """Return the types in one output by place, except for words, None and usual NaN, which the text itself shows."""
     try:
         return _types_in(value, "output", {})
     except RecursionError:
@@ -116,7 +116,7 @@ def _types_in(value: Any, place: str, types: dict[str, str]) -> dict[str, str]:
 
 
 def written(output: Any) -> str:
-    """Return one output as text from which it can be read again: JSON, and types by place where JSON has others."""
+    """Return one output as text from which it can be read again: JSON, and by place the types that JSON lacks."""
     kind = type(output)
     if kind is str:
         return json.dumps(output)
@@ -132,7 +132,7 @@ def written(output: Any) -> str:
 
 
 def _again(text: str) -> Any:
-    """Return what was written, with keys as they were: tuples and sets, too."""
+    """Return the value of a written text, with its original keys, tuples and sets included."""
     numbers = LONG_WORD.sub(lambda match: str(int(match[1], 16)), text)
     return json.loads(numbers, object_pairs_hook=lambda pairs: {_key_again(key): value for key, value in pairs})
 
@@ -151,7 +151,7 @@ def _hashable(value: Any) -> Any:
 
 
 def as_given(texts: NDArray[Any]) -> NDArray[Any]:
-    """Return written outputs as a statistic of one's own gets them: words, or rows of values, or whatever they are."""
+    """Return written outputs as a user's statistic gets them: an array of words, rows of values, or any objects."""
     outputs = [text if text.startswith(MARK) else _again(text.partition(FORM)[0]) for text in texts]
     if all(isinstance(output, str) for output in outputs):
         return np.array(outputs, str)
@@ -160,7 +160,7 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
         for output, text in zip(outputs, texts, strict=True)
         if not text.startswith(MARK)
     }
-    if len(width) == 1 and None not in width:  # rows: a run that raised did so in every column
+    if len(width) == 1 and None not in width:  # rows: a run that raised has its word in every column
         (columns,) = width
         table = np.empty((len(outputs), columns or 0), object)
         for number, output in enumerate(outputs):
@@ -172,8 +172,8 @@ def as_given(texts: NDArray[Any]) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold of a value, or say that it cannot be read."""
-    if type(value) in SIMPLE:  # most values, and the longest way below
+    """Return a value in types that JSON can hold, or raise TypeError if there are none."""
+    if type(value) in SIMPLE:  # most values: no need for the checks below
         return value
     if type(value) is dict and TEXT.issuperset(map(type, value)):
         return dict(zip(_quoted(tuple(value)), _plain_parts(value.values()), strict=True))
@@ -181,7 +181,7 @@ def plain(value: Any) -> Any:
         return _plain_parts(value)
     if value is None or isinstance(value, str | bool):
         return value
-    if type(value).__name__ == "NAType":  # what pandas writes where there is no value
+    if type(value).__name__ == "NAType":  # the missing value of pandas
         return None
     if isinstance(value, np.generic | np.ndarray):
         if value.dtype.kind in "mM":  # times are words
@@ -201,7 +201,7 @@ def plain(value: Any) -> Any:
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return _keyed(value.keys(), value.values())
-    if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # which a mechanism may change later
+    if isinstance(value, Set) and not isinstance(value, KeysView | ItemsView):  # a view changes with its mapping
         return dict(sorted(_keyed(value, [1] * len(value)).items()))  # a set has no order
     if isinstance(value, list | tuple):
         return _plain_parts(value)
@@ -223,7 +223,7 @@ def plain(value: Any) -> Any:
 
 
 def _keyed(keys: Iterable[Any], values: Iterable[Any]) -> dict[str, Any]:
-    """Return values by their keys as text, of any type; refuse keys of which two are written alike."""
+    """Return values by their keys, written as text; refuse two keys that have the same text."""
     texts = list(map(_key, keys))
     if len(set(texts)) < len(texts):
         raise ValueError(f"keys of an output must be told apart, got {max(texts, key=texts.count)} twice")
@@ -238,7 +238,7 @@ def _plain_parts(values: Iterable[Any]) -> list[Any]:
 
 @functools.lru_cache(maxsize=2**10)
 def _quoted(keys: tuple[str, ...]) -> tuple[str, ...]:
-    """Return keys as text; outputs have the same ones again and again."""
+    """Return keys as text; cached, as outputs repeat them."""
     return tuple(map(json.dumps, keys))
 
 

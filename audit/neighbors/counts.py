@@ -1,4 +1,4 @@
-"""Counts of people and arrays of records: what they may be, where one is added, and how far apart two of them are."""
+"""Counts of people and arrays of records: their checks, the places of added records, and distances."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_counts(data: Any) -> NDArray[np.int64]:
-    """Return counts of people, of any shape, as a read-only copy, or say what is wrong with them."""
+    """Return counts of people, of any shape, as a read-only copy; refuse other data."""
     array = np.asarray(data)
     if array.dtype.kind not in "iuf":
         wrong = next((one for one in array.ravel().tolist() if type(one) not in (int, float)), array.dtype)
@@ -55,7 +55,7 @@ def check_counts(data: Any) -> NDArray[np.int64]:
 
 
 def check_records(data: Any) -> NDArray[Any]:
-    """One record a row, as a read-only copy."""
+    """Return records, one a row, as a read-only copy; refuse other data."""
     array = np.asarray(data)
     if array.dtype.kind == "O":
         raise TypeError("records must be numbers or text, got Python objects (use NeighborPair.declared for them)")
@@ -67,7 +67,7 @@ def check_records(data: Any) -> NDArray[Any]:
 
 
 def filled(record: Any, records: NDArray[Any]) -> NDArray[Any]:
-    """Return a record as an array, with what records of such a type have in the place of a missing value."""
+    """Return a record as an array, with missing values as records of this type have them."""
     array = np.asarray(record)
     values = np.asarray(record, object).ravel().tolist()
     if not any(map(is_missing, values)):
@@ -79,14 +79,14 @@ def filled(record: Any, records: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a value is missing: None, NaN, and what pandas has for them."""
+    """Tell whether a value is missing: None, NaN, or a missing value of pandas."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return not getattr(value, "ndim", 0) and bool(value != value)
 
 
 def place_of(at: object, number: int) -> int:
-    """Return the place where something is added to so many others; `number` alone decides a random one."""
+    """Return the place at which something is added to `number` others; a random one depends on `number` only."""
     places = {"first": 0, "last": number, "random": int(random.Random(number).random() * (number + 1))}
     if isinstance(at, str) and at in places:
         return places[at]
@@ -96,7 +96,7 @@ def place_of(at: object, number: int) -> int:
 
 
 def where(place: int, number: int) -> str:
-    """Return words on where something was added to so many others: none where it is the last."""
+    """Return in words the place at which something was added to `number` others; empty if it is the last."""
     return "" if place == number else f" at index {place}" if place else " in front"
 
 
@@ -109,14 +109,14 @@ def inside(cell: int | tuple[int, ...], counts: NDArray[np.int64]) -> tuple[int,
 
 
 def distance_of_counts(x: NDArray[np.int64], y: NDArray[np.int64], relation: Relation) -> int | None:
-    """Return the steps between two tables of counts, or None where no number of steps leads from one to the other."""
+    """Return the steps between two tables of counts, or None if no number of steps leads from one to the other."""
     if x.shape != y.shape:
         return None
     return steps(int(np.maximum(y - x, 0).sum()), int(np.maximum(x - y, 0).sum()), relation)
 
 
 def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) -> int | None:
-    """Return the steps between two multisets of records, or None where there is no such number."""
+    """Return the steps between two multisets of records, or None if there is no such number."""
     if x.shape[1:] != y.shape[1:]:
         return None
     rows = np.concatenate([x, y])
@@ -128,7 +128,7 @@ def distance_of_records(x: NDArray[Any], y: NDArray[Any], relation: Relation) ->
 
 
 def steps(added: int, removed: int, relation: Relation) -> int | None:
-    """Return the steps that so many additions and removals take, or None where replacing does not lead there."""
+    """Return the steps that so many additions and removals take, or None if replacements cannot do it."""
     if relation == "add_remove":
         return added + removed
     return added if added == removed else None

@@ -1,4 +1,4 @@
-"""Pairs of neighboring databases: built so that they cannot be wrong, or declared on the caller's word."""
+"""Pairs of neighboring databases: checked by plaudit, or declared by the caller."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class NeighborPair:
     unit : {"person", "household", "record"}
         Whose data changes in one step. Arrays are records if it is ``"record"``, and counts otherwise.
     adjacency : {"verified", "declared"}
-        Whether plaudit computed the distance, or takes the caller's word.
+        Whether plaudit computed the distance, or the caller declared it.
     label : str
-        What the pair is, in words.
+        Description of the pair.
     confidential : bool
         Whether the databases are confidential: every result then says that it is.
     key : str, optional
@@ -98,7 +98,7 @@ class NeighborPair:
     def add_people(
         cls, counts: ArrayLike, cell: int | tuple[int, ...], people: int = 1, *, label: str = ""
     ) -> NeighborPair:
-        """Add people to one cell of counts, which have any shape: a pair under ``"add_remove"``, as far as they are."""
+        """Add people to one cell of counts of any shape: a pair under ``"add_remove"``; each person is one step."""
         x = check_counts(counts)
         people = whole_number("people", people, least=1)
         y = x.copy()
@@ -135,7 +135,7 @@ class NeighborPair:
         """Add one record to `records`, shape (n, ...): a pair under ``"add_remove"``, with unit ``"record"``.
 
         In the record, shape (...), None is NaN, NaT or empty text; whole numbers are then floats on both sides. `at` is
-        where it stands: ``"last"``, ``"first"``, an index, or ``"random"``, which the number of records alone decides.
+        its place: ``"last"``, ``"first"``, an index, or ``"random"``, which depends on the number of records only.
         """
         x = check_records(records)
         row, place = filled(record, x), place_of(at, len(x))
@@ -215,7 +215,7 @@ class NeighborPair:
         """
         indices = list(indices)
         x, y = replaced(check_table(table), indices, list(rows))
-        units = distance_of_tables(x, y, "replace_one", key) or 1  # which is then refused
+        units = distance_of_tables(x, y, "replace_one", key) or 1  # the pair is then refused
         return cls(x, y, "replace_one", units, unit, label=label or f"{len(indices)} rows replaced", key=key)
 
     @classmethod

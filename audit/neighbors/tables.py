@@ -30,14 +30,14 @@ from audit.neighbors.counts import (
 
 __all__ = ["as_given", "check_table", "compared", "distance_of_tables", "joined", "replaced", "rows_apart", "units_of"]
 
-# Types whose `repr` tells values apart, 1 and 1.0 and True included; a subclass may have another `repr`.
+# Types whose `repr` differs for different values, 1 and 1.0 and True included; a subclass may have another `repr`.
 TOLD_APART = {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, UUID}
-LONGEST, FEW = 2**17, 4  # rows of a database, and rows that differ, up to which they are looked for
+LONGEST, FEW = 2**17, 4  # most rows of a database, and most differing rows, that are compared
 TOLD_APART |= {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 
 
 def check_table(data: Any) -> Any:
-    """Return a copy of a table, or say what is wrong with it."""
+    """Return a copy of a table; refuse other data."""
     if not _is_table(data):
         what = f"a list that holds {data!r:.40}" if isinstance(data, list) else type(data).__name__
         what += " (use NeighborPair.declared for several tables)" if isinstance(data, Mapping) else ""
@@ -54,13 +54,13 @@ def check_table(data: Any) -> Any:
 
 
 def joined(table: Any, rows: Sequence[Any], place: int) -> tuple[Any, Any]:
-    """Return a table, and the same with rows at a place; a column that gets its first gap has a type for it in both."""
+    """Return a table, and a copy with rows inserted; a column with its first missing value changes its type in both."""
     table, new = _like(table, rows)
     return table, _together(table[:place], new, table[place:])
 
 
 def replaced(table: Any, indices: Sequence[int], rows: Sequence[Any]) -> tuple[Any, Any]:
-    """Return a table, and the same with other rows in the places of some; rows beyond these follow the last of them."""
+    """Return a table, and a copy with some rows replaced by `rows`, of which surplus ones follow the last place."""
     places = [whole_number("index", index, least=0) for index in indices]
     if not places or places != sorted(set(places)):
         raise ValueError(f"indices must be at least one, each once and in order, got {places}")
@@ -74,7 +74,7 @@ def replaced(table: Any, indices: Sequence[int], rows: Sequence[Any]) -> tuple[A
 
 
 def compared(x: Any, y: Any, relation: Relation, *, records: bool, key: str | None) -> tuple[Any, Any, int | None]:
-    """Return two checked databases and the steps between them, None if none lead there; `records`: arrays are."""
+    """Return two checked databases and the steps between them, or None; with `records`, arrays are records."""
     check: Callable[[Any], Any]
     measure: Callable[[Any, Any, Relation], int | None]
     if _is_table(x) or _is_table(y):
@@ -88,7 +88,7 @@ def compared(x: Any, y: Any, relation: Relation, *, records: bool, key: str | No
 
 
 def as_given(data: Any) -> Any:
-    """Return arrays and lists of numbers as read-only arrays, and everything else, ragged lists included, untouched."""
+    """Return arrays and lists of numbers as read-only arrays, and everything else, even ragged lists, unchanged."""
     if isinstance(data, list):
         try:
             array = np.asarray(data)
@@ -99,7 +99,7 @@ def as_given(data: Any) -> Any:
 
 
 def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> int | None:
-    """Return the steps between two multisets of units, or None where there is no such number."""
+    """Return the steps between two multisets of units, or None if there is no such number."""
     if not _alike(x, y):
         return None
     of_x, of_y = (Counter(units_of(table, key).values()) for table in (x, y))
@@ -107,7 +107,7 @@ def distance_of_tables(x: Any, y: Any, relation: Relation, key: str | None) -> i
 
 
 def rows_apart(x: Any, y: Any) -> list[tuple[Any, bool]]:
-    """Return the rows, at most four, that one of two databases of 2**17 rows has more of, and whether that is `y`."""
+    """Return the rows, at most 4, that one database has more often, and whether it is `y`; none of large databases."""
     sides = [_rows(data) for data in (x, y)]
     if any(side is None or len(side) > LONGEST for side in sides):
         return []
@@ -118,7 +118,7 @@ def rows_apart(x: Any, y: Any) -> list[tuple[Any, bool]]:
 
 
 def _rows(data: Any) -> list[Any] | None:
-    """Return the rows of records or of a table, as mappings where columns have names; None of other data."""
+    """Return the rows of records or of a table, as mappings if columns have names; None for other data."""
     if _is_table(data):
         names = _names(data)
         return [
@@ -131,7 +131,7 @@ def _rows(data: Any) -> list[Any] | None:
 
 
 def units_of(table: Any, key: str | None) -> dict[str, bytes]:
-    """Return what tells the data of each unit from others', by its key as text: without one, each row is a unit."""
+    """Return a digest of the data of each unit, by its key as text; without a key, each row is a unit."""
     names = _names(table)
     columns = [_column(table, name) for name in names]
     for name, column in zip(names, columns, strict=True):
@@ -160,7 +160,7 @@ def _is_table(data: Any) -> bool:
 
 
 def _library(data: Any) -> str | None:
-    """Return which library a data frame is of; None for everything else, and for frames of its subclasses."""
+    """Return the library of a data frame; None for everything else, including frames of subclasses."""
     library = type(data).__module__.partition(".")[0]
     return library if type(data).__name__ == "DataFrame" and library in ("pandas", "polars") else None
 
@@ -170,7 +170,7 @@ def _names(table: Any) -> list[Any]:
 
 
 def _alike(x: Any, y: Any) -> bool:
-    """Tell whether two tables have kind, columns and their types in common; a list without rows has any."""
+    """Tell whether two tables have the same kind, columns and types; a list without rows fits any list."""
     if isinstance(x, list) or isinstance(y, list):
         return type(x) is type(y) and (not x or not y or _names(x) == _names(y))
     same = _library(x) == _library(y) and _names(x) == _names(y)
@@ -178,21 +178,21 @@ def _alike(x: Any, y: Any) -> bool:
 
 
 def _column(table: Any, name: Any) -> list[Any]:
-    """Return the values of a column, as Python's own where there are such."""
+    """Return the values of a column, as Python objects if possible."""
     if isinstance(table, list):
         return [row[name] for row in table]
     column = table[name]
     if _library(table) == "polars" and column.dtype.is_temporal():
-        column = column.to_physical()  # Python's own have microseconds, and these may have nanoseconds
+        column = column.to_physical()  # Python's times have microseconds, and these may have nanoseconds
     return list(column.to_list())
 
 
 def _together(*pieces: Any) -> Any:
-    """Return the rows of several tables of one kind in one."""
+    """Return one table with the rows of several tables of one kind."""
     library = _library(pieces[0])
     if library is None:
         return list(chain(*pieces))
-    concat = sys.modules[library].concat  # who has a frame has loaded it
+    concat = sys.modules[library].concat  # loaded, as there is a frame
     return concat(pieces, ignore_index=True) if library == "pandas" else concat(pieces)
 
 
@@ -208,13 +208,13 @@ def _like(table: Any, rows: Sequence[Any]) -> tuple[Any, Any]:
     series = {}
     for name in names:
         column, series[name] = _series(table[name], [row[name] for row in rows], name)
-        if column.dtype != table[name].dtype:  # of pandas, and of a copy
+        if column.dtype != table[name].dtype:  # only in pandas, and in a copy
             table[name] = column
     return table, type(table)(series)
 
 
 def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
-    """Return a row in the order of columns, which it has all and no others."""
+    """Return a row in the order of columns; refuse a row with missing or other columns."""
     if not isinstance(row, Mapping):
         raise TypeError(f"a row must be a mapping from column to value, got {type(row).__name__}")
     if row.keys() != set(names):
@@ -224,7 +224,7 @@ def _ordered(row: Any, names: Sequence[Any]) -> dict[Any, Any]:
 
 
 def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[Any]:
-    """Return values for a column of Python objects, whose types are those that were seen, and gaps as it has them."""
+    """Return values for a column of Python objects, with missing values as it has them; refuse types it has not."""
     kinds = {
         kind
         for kind in set(map(type, column))
@@ -244,7 +244,7 @@ def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[An
 
 
 def _series(column: Any, values: list[Any], name: Any) -> tuple[Any, Any]:
-    """Return a column and values as one of the same type, which can hold a gap if they have one; or refuse them."""
+    """Return a column, and values as one of its type, which can hold missing values if there are any; or refuse."""
     if column.dtype == object:
         values = _of_column_types(column.to_list(), values, name)
     series = _fitting(column, values)
@@ -258,7 +258,7 @@ def _series(column: Any, values: list[Any], name: Any) -> tuple[Any, Any]:
 
 
 def _fitting(column: Any, values: list[Any]) -> Any:
-    """Return values as a column of the same type, or None where some come out as others."""
+    """Return values as a column of the same type, or None if the type changes some."""
     try:
         series = type(column)(values, dtype=column.dtype)
         fit = series.dtype == column.dtype and all(map(_same, series.to_list(), values))
@@ -268,7 +268,7 @@ def _fitting(column: Any, values: list[Any]) -> Any:
 
 
 def _with_gaps(column: Any) -> Any:
-    """Return a column of pandas as its readers make it where a value is missing; all others can hold a gap already."""
+    """Return a pandas column as its readers make it if a value is missing; other types can hold missing values."""
     kind = getattr(column.dtype, "kind", None)
     if kind in ("i", "u") and (column.astype(float).abs() < LARGEST).all():
         return column.astype(float)
