@@ -1,4 +1,4 @@
-"""What can be audited: anything that turns data into a batch of independent outputs."""
+"""Mechanisms, which can be audited: any callable that turns data into a batch of independent outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "plain_parameters",
 ]
 
-SLOW = 256  # runs of one block, where each is a call of its own
+SLOW = 256  # runs of one block, if each run is a separate call
 WRAPPED = "per_run makes one of a function (data, rng) that returns one output"
 
 

@@ -64,7 +64,7 @@ def resolve_types(kind: Kind, noted: Iterable[set[tuple[str, str]]]) -> Kind:
     """Return a kind with the types of batches, and the exception, that were seen in a few calls on either database."""
     sides = list(noted)
     types = [{name for what, name in side if what == "type"} for side in sides]
-    if all(types) and not set.intersection(*types):  # the type of a whole call is not an output of its runs
+    if all(types) and not set.intersection(*types):  # the type of a whole call is no part of a run's output
         got = " and ".join(", ".join(sorted(side)) for side in types)
         raise ValueError(f"outputs must have the same type on both databases, got {got}")
     classes = [name for what, name in set.union(*sides) if what == "raised"]

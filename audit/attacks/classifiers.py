@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 Score = Callable[[Floats], Floats]
 
 SHARE = 1 / 4  # share of the selection runs that trains classifiers
-FEWEST, MOST = 400, 20_000  # of these runs
+FEWEST, MOST = 400, 20_000  # fewest and most of these runs
 WHOLE = 2**21  # numbers up to which training outputs are kept whole for other attacks
 MOST_MORE = 400_000  # most further training runs, if more still help
 FEW_VALUES, FEW_RUNS = 8, 20  # most values of an entry that are tested one by one, and fewest runs of each
@@ -124,7 +124,7 @@ def _differ(x: Floats, y: Floats) -> float:
 
 
 def entries_to_learn(pair: NeighborPair, explored: Explored) -> NDArray[np.intp]:
-    """Return the places of entries in a flattened output: all if there are few, else what changes, moves or spreads."""
+    """Return the places of entries in a flattened output: all if few, else those that change, move or spread."""
     entries = math.prod(explored.shape)
     if entries <= FEW_ENTRIES:
         return np.arange(entries)

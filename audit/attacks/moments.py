@@ -18,7 +18,7 @@ __all__ = ["candidates", "product", "search_pairs", "search_spreads"]
 Floats = NDArray[np.float64]
 
 MOST = 3  # entries, and pairs of entries, that are tried
-FEWEST, FEW = 8, 32  # limits of half the number of runs: with fewer distinct values, no normal law is tried
+FEWEST, FEW = 8, 32  # a normal law needs more values than half the runs, clipped to these limits
 PAIRED = 256  # entries among which pairs are searched: all, or those that change most by themselves
 PRODUCTS = 2**28  # products of two entries that are added up for that, in about 0.1 seconds
 

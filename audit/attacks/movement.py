@@ -1,4 +1,4 @@
-"""First-pass statistics of each entry: mean, variance and their change from x to y; and some outputs as they were."""
+"""First-pass statistics of each entry: mean, variance and their change from x to y; also the first outputs."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def _inside(gaps: list[Gap], shape: tuple[int, ...]) -> Statistic:
     def score(outputs: NDArray[Any]) -> Floats:
         numbers, place = _numbers(outputs), np.zeros(len(outputs))
         for number in range(len(gaps), 0, -1):
-            place[gaps[number - 1].holds(numbers)] = 2 * number  # apart: each is a value by itself
+            place[gaps[number - 1].holds(numbers)] = 2 * number  # by 2: reports would merge successive values
         return place
 
     words = {0.0: "none"} | {2.0 * number: gap.in_words(shape) for number, gap in enumerate(gaps, 1)}
@@ -195,6 +195,6 @@ def _new(wide: list[Gap], x: Floats, y: Floats) -> Statistic:
         place = np.searchsorted(SPANS, beyond, side="right")
         for gap in wide:
             place[gap.holds(numbers)] = len(words) - 1
-        return np.asarray(2.0 * place)  # apart: each is a value by itself
+        return np.asarray(2.0 * place)  # by 2: reports would merge successive values
 
     return Statistic("how new an entry is", score, labels=dict(zip(range(0, 2 * len(words), 2), words, strict=True)))

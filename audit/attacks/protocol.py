@@ -61,7 +61,7 @@ class Exploration:
     registered_events: list[Event] = field(default_factory=list)
     shared: dict[str, Any] = field(default_factory=dict)  # results that one attack computed and others reuse
     spent: int = 0  # runs used by all attacks, including extra ones
-    extra_allowed: int = 0  # counting runs that attacks may use instead; none of them is made yet
+    extra_allowed: int = 0  # counting runs that attacks may spend, too, as none of them is made yet
     extra_used: int = 0  # counting runs that they have used
     current: str = ""  # name of the attack that is running
     skipped: tuple[str, ...] = ()  # attacks skipped because too few runs remained

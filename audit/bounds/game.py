@@ -88,7 +88,7 @@ def approx_game_lower(
 
     if rate <= 0.5 or excess(0.0) <= 0:
         return 0.0
-    top = float(special.logit(rate)) / distance  # what delta 0 would show
+    top = float(special.logit(rate)) / distance  # the bound with a delta of 0
     if excess(top) >= 0:  # a delta below rounding
         return top
     return float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))

@@ -154,13 +154,13 @@ class LossDistribution:
         -----
         Guarantee: with a grid, `delta_at`, `epsilon_at` and `renyi` are upper bounds, in both orders and however often
         laws are composed. `maximum` stays exact. A loss between two grid points is split between them so that both `p`
-        and `q` keep their mass. Merging the two parts undoes the split, so the split output says at least as much as
-        the true one. Rounding every loss up would also give a bound, but in one order only, and with an error of first
-        instead of second order in `grid`. Each `quantile` may be off by one spacing per law, and `epsilon_at` is too
-        large by less than one spacing per law.
+        and `q` keep their mass. Merging the two parts undoes the split, so the split output is at least as informative
+        as the true one. Rounding every loss up would also give a bound, but in one order only, and with an error of
+        first instead of second order in `grid`. Each `quantile` may be off by one spacing per law, and `epsilon_at` is
+        too large by less than one spacing per law.
 
         The convolution sums products directly, so every probability above 1e-300 keeps its digits. A fast Fourier
-        transform would leave errors of 1e-16 everywhere, more than the tails hold.
+        transform would leave errors of 1e-16 everywhere, more than the probabilities in the tails.
 
         References
         ----------

@@ -189,7 +189,7 @@ def choose_event(
 def _chosen_events(
     exploration: Exploration, method: Method, attack: Attack, x: Floats, y: Floats, counting: int
 ) -> list[Event]:
-    """Return the events that selection scores choose, and one without advice if the first has it and may hide it."""
+    """Return the events that selection scores choose; if the first has advice, also another, as it may hide faults."""
     statistics = exploration.statistics
 
     def chosen(among: Sequence[int]) -> list[Event]:

@@ -113,7 +113,7 @@ def evaluate(
         measured=measured,
         verdict=verdict_of(claim, measured, detectable, support is not None),
         others=tuple(events),
-        notes=(*(best_notes if measured.budget else ()), *chosen.notes(), *notes),  # an event without a bound has none
+        notes=(*(best_notes if measured.budget else ()), *chosen.notes(), *notes),  # none if the bound is 0
         searched=chosen.searched,
         tried=chosen.tried,
         distance=method.distance,

@@ -219,8 +219,8 @@ def measure_loss_from_outputs(
 ) -> AuditResult:
     """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
-    No coin picked the databases of these runs: for pure and approximate privacy the audit thins them to what fair coins
-    would have picked. With fewer than 50 counting runs on either database, it bounds the two probabilities instead.
+    No coin picked the databases of these runs: for pure and approximate privacy the audit thins them to numbers of runs
+    that fair coins pick. With fewer than 50 counting runs on either database, it bounds the two probabilities instead.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ def measure_loss_one_run(
     share = method.share(len(canaries)) if share is None else fraction("share", share, one=True)
     root, number = seed_sequence(rng), len(canaries)
     bits = np.random.default_rng(stream(root, BITS)).random(number) < 0.5
-    # Exceptions are not caught: a second run would not be one run anymore.
+    # Exceptions are not caught, and the run is not repeated: the bound is for one run.
     with watch() as warnings:
         batch = listed(mechanism(canaries.database(bits), 1, np.random.default_rng(stream(root, RUN))))
     outputs = read_outputs(batch, kind_of([batch]))

@@ -38,7 +38,7 @@ MOST_PAIRS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Reported):
-    """Audits of the pairs that looked worst, under one confidence."""
+    """Audits of the pairs with the largest estimated losses, under one confidence."""
 
     results: tuple[AuditResult, ...]  # one a measured pair, each at 1 - (1 - confidence) / len(results)
     screened: int  # number of pairs tried

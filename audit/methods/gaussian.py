@@ -21,7 +21,7 @@ __all__ = ["Gaussian"]
 
 REGIONS = 64  # times that a choice is simulated
 FEW = 512  # selection runs above which the distribution of thresholds no longer changes
-STEPS = (1.1, 2.0)  # ratios between shifts, and between selection runs, that have a simulation
+STEPS = (1.1, 2.0)  # grid ratios of shifts and of selection runs: near ones share a simulation
 NODES = 65  # quantiles that represent the counts on one database, if there are more counts
 
 

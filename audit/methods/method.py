@@ -58,7 +58,7 @@ class Method(ABC):
     confidence: float  # one-sided, of all looks together
 
     bound: ClassVar[str]  # name of the theorem, by which saved results identify the method
-    theorem: ClassVar[str] = ""  # what it says, in words for a report
+    theorem: ClassVar[str] = ""  # its statement, in words for a report
     counted: ClassVar[str] = "an event of another kind"
     sources: ClassVar[tuple[str, ...]] = ()  # where it is proved, as in `Claim`
     rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")  # families of rules whose counts it reads

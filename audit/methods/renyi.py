@@ -38,7 +38,7 @@ WEIGHTS, FEWER = 1000, 400  # times that a choice is simulated for a plan, and f
 LEAST_RHO = 1e-12  # smaller ones are rounding errors of a bound
 LARGEST = 30.0**2 / 2  # rho of a pair beyond which guesses are never wrong
 TOGETHER = 100  # choices of weights at once: few enough for the cache of a processor
-STEPS = (1.02, 1.1)  # ratios between shifts, and between selection runs, that have a simulation
+STEPS = (1.02, 1.1)  # grid ratios of shifts and of selection runs: near ones share a simulation
 MANY = 100_000  # selection runs that stand for a known likelihood ratio
 TAIL, MIDDLE = 16, 64  # bins of a score in either tail and between
 

@@ -1,4 +1,4 @@
-"""Pairs of neighboring databases (counts, records or tables), and what one step between the two databases is."""
+"""Pairs of neighboring databases (counts, records or tables), and the steps between two databases."""
 
 from __future__ import annotations
 

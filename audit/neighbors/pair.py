@@ -152,8 +152,8 @@ class NeighborPair:
         """Add one row to a table, the data of one unit: a pair under ``"add_remove"``; `at` as in `add_record`.
 
         The table, of pandas or polars or a list of dicts, is copied and compared: about 5 s for a million rows of ten
-        columns. The row maps every column to a value of its type, or to None, which becomes what the column has for a
-        missing value: a pandas column of whole numbers or truths becomes one that can have it, on both sides.
+        columns. The row maps every column to a value of its type, or to None, which becomes the column's missing value:
+        a pandas column of integers or booleans then gets a type that has missing values, on both sides.
         """
         return cls.add_group(table, [row], at=at, unit=unit, label=label)
 
@@ -171,7 +171,7 @@ class NeighborPair:
         """Add several rows to a table: a group of units, or all rows of units that may have several rows.
 
         The distance is the number of units that the rows belong to. The column `key` names the unit of each row, which
-        is not in the table yet; without it each row is a unit of its own. See `add_row`.
+        is not in the table yet; without it each row is a separate unit. See `add_row`.
         """
         rows = list(rows)
         if not rows:

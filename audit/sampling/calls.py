@@ -34,7 +34,7 @@ RUNNING: ContextVar[Any] = ContextVar("the database on which a mechanism runs", 
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls a mechanism on one database, and reads what it returns as outputs of a kind."""
+    """Calls a mechanism on one database, and reads the returned batch as outputs of a kind."""
 
     mechanism: Mechanism
     data: Any

@@ -1,4 +1,4 @@
-"""Finished blocks on disk: an audit that was killed goes on from them and gives the same counts."""
+"""Finished blocks on disk: an audit that was killed continues from them, with the same counts."""
 
 from __future__ import annotations
 

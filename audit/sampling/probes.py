@@ -22,7 +22,7 @@ from audit.values import unlike_numbers
 
 __all__ = ["MOST_PROBES", "Probes", "probe"]
 
-CALLS = 8  # of a mechanism on either database, each with a stream of its own
+CALLS = 8  # of a mechanism on either database, each with a separate stream
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # most probes, as a share of the runs of an audit
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
@@ -123,12 +123,12 @@ class _Call:
 
     marks: list[int]
     entries: NDArray[np.float64]
-    used_rng: bool  # whether the generator was asked for numbers
+    used_rng: bool  # whether the generator was used
     mixed: bool  # whether an output is not of the kind that was determined
 
 
 def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = CALLS) -> list[_Call]:
-    """Run a few short calls, each with a stream of its own; outputs may be too large to keep."""
+    """Run a few short calls, each with a separate stream; keep hashes, as outputs may be too large."""
     each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), caller.block_runs))
     calls = []
     for number in range(most):

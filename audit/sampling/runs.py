@@ -138,7 +138,7 @@ class MechanismRuns(_ReadRuns):
         return [calls]
 
     def rest(self, runs: int, spent: int) -> Sequence[int]:
-        """Divide the runs that are left between `x` and `y`."""
+        """Divide the remaining runs between `x` and `y`."""
         return halves(runs - spent)
 
     def in_writing(self) -> Self:

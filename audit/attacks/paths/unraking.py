@@ -89,7 +89,7 @@ class Tree:
         return tuple(entries)
 
     def totals(self, outputs: NDArray[Any], nodes: Index | None = None) -> Floats:
-        """Return the value of nodes, shape (runs, m): as released, or else the sum of what is released below."""
+        """Return the value of nodes, shape (runs, m): as released, or else the sum of released nodes below."""
         flat, columns = self.flat(outputs), np.arange(self.n_nodes) if nodes is None else nodes
         with np.errstate(invalid="ignore"):  # opposite infinities
             return np.column_stack([np.sum(self.part(flat, node), axis=1, dtype=np.float64) for node in columns])
