@@ -211,7 +211,7 @@ class Attack:
     statistics : tuple of Statistic, optional
         Search these only. Default: the statistics that `looks` finds.
     families : tuple of {"threshold", "cell"}
-        Kinds of events: scores beyond thresholds, or sets of repeated values. Audits of zCDP use neither.
+        Kinds of events: scores beyond thresholds, or sets of repeated values; for zCDP, of the one-sided event only.
     looks : tuple of str
         Names of registered attacks, such as ``"entries"``. Default: all that are automatic.
     """

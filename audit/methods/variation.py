@@ -43,7 +43,7 @@ class Variation(Game):
         """Return the event with the largest expected difference of probabilities, and the best one-sided event.
 
         A game with a delta rates rules by the loss that exceeds this delta. The rule with the largest difference is the
-        best one when delta equals that difference: so each step takes the rating of the best rule so far as its delta.
+        best one when delta equals that difference: so later steps take the rating of the best rule so far as delta.
         """
         promised, best = self.claim.group(self.distance).budget, empty_event(statistics[0])
         one_sided: list[Event] = []
