@@ -172,7 +172,7 @@ class WeightRule:
 
     edges: Floats  # of the bins, increasing, shape (m - 1,); a score on an edge belongs to the bin above
     weights: Floats  # of each bin, in nats, shape (m,)
-    order: float = 1.0  # of the Renyi divergence, 1 or more
+    order: float = 1.0  # order of the Renyi divergence, 1 or more
     toward: Side = "y"  # the database whose law is first in the divergence: large weights favor it
 
     family: ClassVar[Literal["weights"]] = "weights"

@@ -25,8 +25,8 @@ class Kind:
     shape: tuple[int, ...] | None  # of one output of numbers; None: each output is written as text
     letters: int = 1  # approximate length of such a text: the next power of four
     form: tuple[Any, ...] = ()  # classes and types in an output, if each run has its own; empty for arrays
-    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # that a batch may have
-    columns: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # as reports name them, if they have names
+    types: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # types that a batch may have
+    columns: tuple[str, ...] = dataclasses.field(default=(), compare=False)  # names of columns in reports, if any
     # Word of the exception that is coded without its class, as the first runs raised no other; None: all are.
     raises: str | None = dataclasses.field(default=None, compare=False)
 

@@ -33,7 +33,7 @@ SIMPLE, NUMBERS = frozenset({float, str, bool, type(None)}), frozenset({int, flo
 TEXT, PLAIN, JSON_TYPES = frozenset({str}), SIMPLE | NUMBERS, frozenset({"int", "float", "bool", "list", "dict"})
 DEEP = "an output must not contain itself, or be nested more deeply than JSON can be"
 FORM = "\t"  # separates JSON from types in a written output
-LONG = "whole number "  # before the digits of one that no float holds
+LONG = "whole number "  # stands before the digits of an integer that no float represents
 LONG_WORD = re.compile(f'"{LONG}(-?0x[0-9a-f]+)"')
 
 

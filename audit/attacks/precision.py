@@ -22,7 +22,7 @@ WAY_OUT = (
 )
 MOST = 2  # entries whose bits are tried: those that the pair changes, and as many whose bits move most
 GLIMPSE = 2**17  # numbers of either database that choose these entries
-BITS = 52  # of the fraction of a float64
+BITS = 52  # bits of the fraction of a float64
 ZERO, NO_NUMBER = 2000, 3000  # codes for 0, which has no bit, and for values that are not numbers
 
 

@@ -21,7 +21,7 @@ _LARGEST_WINDOW = 50_000  # people on each side
 _SMALLEST_KERNEL = 0.01  # people: with a smaller one, each residual is a separate spike
 _NOTHING = 40.0  # difference of exponents from the nearest residual's at which a kernel is negligible: 4e-18
 HEAVY = 3.0  # a standard deviation above this times the scaled median absolute deviation has heavy tails
-_STEPS = 3  # of Newton's method, whose start is accurate except for small counts
+_STEPS = 3  # steps of Newton's method, whose start is accurate except for small counts
 
 
 def _median(totals: Floats, losses: Floats) -> Floats:

@@ -26,7 +26,7 @@ __all__ = ["estimate_direct", "estimate_loss", "estimate_residuals", "exact_outp
 Floats = NDArray[np.float64]
 
 MOST = 2**26  # errors that are held at a time: 0.5 GB
-MOST_ENTRIES = 2**18  # of an output: 262,144 show a law, and millions take minutes
+MOST_ENTRIES = 2**18  # most entries of an output that are used: 262,144 show a law, and millions take minutes
 ENOUGH = 1_000  # errors of one release that show the shape of their law
 WANTED, FEWEST = 10_000, 30  # errors, and fewest releases, if one release has fewer
 EVENTS, NARROW, WIDE = 17, 8, 2.0  # thresholds; their least reach in people; their reach in standard deviations

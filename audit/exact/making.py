@@ -16,7 +16,7 @@ __all__ = ["EXACT_LISTED", "STEPS", "compose_losses", "loss_distribution", "loss
 Floats = NDArray[np.float64]
 SMALLEST = 1e-290  # smaller floats lose digits, and possible outputs soon have probability 0
 EXACT_LISTED = 2**20  # most outcomes of two laws that are listed one by one where a grid may take over
-STEPS = 2**15  # of the grid that takes over, from the least to the greatest loss
+STEPS = 2**15  # steps of the grid that takes over, from the least to the greatest loss
 
 
 def loss_distribution(p: ArrayLike, q: ArrayLike) -> LossDistribution:

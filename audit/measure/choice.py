@@ -101,9 +101,9 @@ class Choice:
     impossible: str = ""  # note on outputs that only one database gives, by the mechanism's likelihood
     extra_used: int = 0  # counting runs that attacks have spent
     unlike: list[float] = field(default_factory=lambda: [0.0, 0.0])  # counted runs, and those with such a part
-    guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # by event, of the last counted runs
+    guessed: dict[int, list[Guesses]] = field(default_factory=dict)  # guesses of each event on the last counted runs
     size: int = 0  # runs that were made
-    selection: int = 0  # and those of them that chose events
+    selection: int = 0  # runs that chose events
 
     def unseen(self) -> Basis:
         """Return the share of counted runs with parts that selection runs never had; empty for numeric outputs."""

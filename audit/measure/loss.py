@@ -270,7 +270,7 @@ def _batches(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str])
 
 def _choice(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:
     """Return the events that a share of given outputs chooses."""
-    fewest = min(runs.left)  # of either: ratings assume as many runs of both databases
+    fewest = min(runs.left)  # equally many of either, as ratings assume
     choosing = 2 * (_choosing_runs(2 * fewest, selection) // 2)
     if choosing // 2 + 1 >= fewest:  # a side may lose one more to rounding
         raise ValueError(f"selection must leave runs to count, got {selection} of {fewest} on a database")

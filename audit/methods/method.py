@@ -40,11 +40,11 @@ IntArray = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often each database was guessed or a bin occurred
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
-POWER = 0.8  # with which a minimum detectable loss is detected
+POWER = 0.8  # probability with which a minimum detectable loss is detected
 FEW = 50  # given runs on either database, below which the method for few runs has larger bounds
 CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
 LEAST_ERROR = 1e-13  # least error probability if counts vary much: a float cannot resolve less
-LEAST_EXCESS = 1e-9  # over the promise, as a share of it
+LEAST_EXCESS = 1e-9  # least excess over the promise, as a share of it
 NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 

@@ -14,7 +14,7 @@ from audit.methods.method import POWER, Basis, Counts, Floats, Method, fewest
 __all__ = ["NORMAL", "SEED", "RegionMethod", "counting_ratio", "nearby", "regions"]
 
 NORMAL = "two normal laws at the shift that has this loss, as of a count with normal noise"  # whose power is planned
-SEED = 20  # of simulated selection runs: the same question has the same answer
+SEED = 20  # seed of simulated selection runs: the same question has the same answer
 
 
 class RegionMethod(Method):

@@ -16,7 +16,7 @@ from audit.planning.plan import Design, Plan
 
 __all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
 
-SMALLEST_SHARE = 1e-6  # of the runs that choose, and of those that count
+SMALLEST_SHARE = 1e-6  # least share of the runs that choose, and of those that count
 WINDOW = 100_000  # most sizes below a sufficient one that are tried, too
 
 

@@ -33,7 +33,7 @@ from audit.sampling.streams import Phase, stream
 
 __all__ = ["FIRST", "answer", "as_before", "import_anew", "runs_anew"]
 
-COPIES = 2  # of either database in a process: state that is kept by memory address is built anew for each
+COPIES = 2  # copies of either database in a process: state that is kept by memory address is built anew for each
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
 Outputs = list[NDArray[Any]]  # on x and on y

@@ -23,8 +23,8 @@ __all__ = ["ATTEMPTS", "CALLS", "CELLS", "COUNTING", "RUNNING", "TEXT", "Caller"
 
 CELLS = 2**21  # numbers that one block holds: 16 MiB of float64, which malloc keeps for the next block
 TEXT = 256  # numbers that take as much memory as an output written as a short text
-CALLS = 32  # of a mechanism on either database, at least
-COUNTING = 256  # and of the counting runs, by default: dependence within a call then matters little
+CALLS = 32  # fewest calls of a mechanism on either database
+COUNTING = 256  # calls that make counting runs, by default: dependence within a call then matters little
 ATTEMPTS = 8  # runs after which a mechanism that always raises is considered faulty
 TRIES = 100  # successive calls that all raise, after which the batch, not its runs, is considered faulty
 PASSES = 1000  # most attempts at the halves of a batch that raised, until one of them raises, too

@@ -23,9 +23,9 @@ from audit.sampling.calls import CALLS, COUNTING
 __all__ = ["CLEAR", "DEPENDENT", "UNSTEADY", "Spread", "check_calls", "check_file", "check_order", "order_of"]
 
 DEPENDENT = 1e-11  # significance level of each test of independence
-ENTRIES = 8  # of an output that are tested
-PARTS = 8  # of a call, unless there are many calls
-STRETCHES = 4  # of successive runs that are compared, as calls and their parts are
+ENTRIES = 8  # entries of an output that are tested
+PARTS = 8  # parts of a call that are compared; fewer if there are many calls
+STRETCHES = 4  # long stretches of successive runs that are compared, besides calls and their parts
 CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles that divide scores into kinds
 HEAD = 64  # first rows of a file, which mostly suffice to show that it is in no order
 EXCESS = (1.3, 3, 20)  # ratios of the variance of group counts to that by chance, under the alternatives

@@ -22,11 +22,11 @@ from audit.values import unlike_numbers
 
 __all__ = ["MOST_PROBES", "Probes", "probe"]
 
-CALLS = 8  # of a mechanism on either database, each with a separate stream
+CALLS = 8  # calls of a mechanism on either database, each with a separate stream
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # most probes, as a share of the runs of an audit
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
-ENTRIES = 8  # of an output in which runs are compared
+ENTRIES = 8  # entries of an output in which runs are compared
 IGNORED = (
     "outputs are identical under two different rngs: the mechanism ignores its rng. If its noise is seeded by the data "
     "in the release, too, that is a violation: whoever has the program can tell the databases apart for sure"

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 FEW = 64  # runs of a block that are also scored without the others
 CLOSE = 1e-6  # tolerance for these scores: sums of many numbers may round differently
 MORE = 2.5  # ratio of the runs and calls that compare calls to those that count
-PIECES = (32, 256)  # of a file that are compared, as the size of dependent groups is not known
+PIECES = (32, 256)  # numbers of pieces of a file that are compared, as the size of dependent groups is not known
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 

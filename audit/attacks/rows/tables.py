@@ -30,7 +30,7 @@ HALF = np.uint64(32)  # bits by which a float's bits are folded, as the last one
 SHOWN = 80  # letters of a row that reports show
 ANY = NO_ROW + np.uint64(1)  # code of an unknown value of a row; no value has it
 KEY = r'\[("(?:[^"\\]|\\.)*"|\d+)\]'
-PART = re.compile(rf"output(.*){KEY}{KEY}")  # of a list of lists, or of mappings, in an output or in a part of it
+PART = re.compile(rf"output(.*){KEY}{KEY}")  # an entry of a list of lists or of mappings, in an output or in its parts
 
 
 @dataclass(frozen=True)

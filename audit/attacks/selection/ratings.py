@@ -25,7 +25,7 @@ Places = NDArray[np.intp]
 
 DOUBT = 1.5  # standard errors subtracted from a rate on held-out runs
 WIDENED = 0.5  # standard errors of the difference within which a wider rule counts as no worse
-LEAST_RATIO = 3 / 14  # of selection to counting runs, at least: else chance in few hits outweighs a sure loss
+LEAST_RATIO = 3 / 14  # least ratio of selection to counting runs: below it, chance in few hits outweighs a sure loss
 TIE = 1e-9  # subtracted from a rating for each threshold that widens a rule: of equal ratings the narrowest wins
 RESAMPLES, SEED = 16, 20  # bootstrap resamples of the selection runs, and their seed
 RIVALS = 8  # candidates with the highest bounds, among which resamples choose

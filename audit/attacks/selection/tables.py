@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Rule = ThresholdRule | CellRule
 Cells = Floats | tuple[Floats, Floats] | None
 
-PARTS = 16  # of the runs; folds leave parts out, and resamples repeat them
+PARTS = 16  # parts of the runs; folds leave parts out, and resamples repeat them
 LEVELS = 96  # thresholds tried on a score
 OUTER = 64  # largest and smallest values, among which wide gaps are searched
 PAIR = 2  # occurrences of a value of a continuous score that may be chance

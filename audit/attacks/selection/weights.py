@@ -17,7 +17,7 @@ __all__ = ["CLIPS", "ORDERS", "TINY", "chosen_weights", "select_weights"]
 Floats = NDArray[np.float64]
 Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
 
-ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # of the Renyi divergence that may be bounded
+ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # orders of the Renyi divergence that may be bounded
 CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # values at which log-likelihood ratios are clipped
 BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
 LEVELS = 256  # bins of a score
