@@ -1,4 +1,4 @@
-"""Say which extra installs what is missing."""
+"""Error messages that name the extra of plaudit that installs a missing package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BRINGS = {
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Import what an extra brings, or say in one line who needs it and how it is installed."""
+    """Turn a failed import in the block into an ImportError that names the extra and how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -25,7 +25,7 @@ def needing(extra: str, what: str) -> Iterator[None]:
 
 
 def check_extra(extra: str, what: str) -> None:
-    """Refuse, in the words of `needing`, to go on without what an extra brings; nothing is imported."""
+    """Raise the ImportError of `needing` if a package of the extra is missing; import no package."""
     for module in BRINGS[extra]:
         with needing(extra, what):
             if find_spec(module) is None:

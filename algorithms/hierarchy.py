@@ -1,4 +1,4 @@
-"""A ragged tree of areas: which area lies in which, and how counts move up and down it."""
+"""A ragged tree of areas: the parent of each area, and functions that add up counts and rake them from the top down."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from audit.arguments import whole_number
 __all__ = ["Hierarchy", "check_counts"]
 
 Index = NDArray[np.int64]
-LARGEST_EXACT = 2**53  # above this, float64 no longer holds every whole number
+LARGEST_EXACT = 2**53  # above this, float64 cannot represent every whole number
 
 
 def check_counts(counts: ArrayLike) -> Index:
@@ -28,7 +28,7 @@ def check_counts(counts: ArrayLike) -> Index:
             raise ValueError(f"counts must be whole numbers of people, got {odd[0]}")
     if array.size and array.min() < 0:
         raise ValueError(f"counts must not be negative, got {array.min()}")
-    if array.size and float(array.max()) * array.shape[-1] >= LARGEST_EXACT:  # else no total can reach it
+    if array.size and float(array.max()) * array.shape[-1] >= LARGEST_EXACT:  # otherwise no total can reach the limit
         total = array.sum(axis=-1, dtype=np.float64).max()
         if total >= LARGEST_EXACT:
             raise ValueError(f"counts must add up to less than 2**53, got {total:.0f}")
@@ -37,10 +37,10 @@ def check_counts(counts: ArrayLike) -> Index:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
-    """Areas nested in areas, from the root down to the leaves whose counts are known.
+    """Tree of nested areas, from the root down to the leaves, for which counts are given.
 
-    Nodes are numbered level by level from the root, node 0, with siblings side by side: each level is a slice, each
-    family a run of neighbors. Fan-out may differ from area to area, and leaves may lie at different depths.
+    Nodes are numbered level by level from the root, node 0, with siblings side by side, so that each level and each
+    family of siblings is a slice. Fan-out may differ from area to area, and leaves may be at different depths.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Hierarchy:
         if roots.size != 1:
             raise ValueError(f"a tree has exactly one root (parent -1), got {roots.size}")
 
-        by_parent = np.argsort(above, kind="stable")  # the root first, then every family in one piece
+        by_parent = np.argsort(above, kind="stable")  # the root first, then family after family
         start = np.searchsorted(above[by_parent], np.arange(n + 1))
         order, offsets = [roots], [0, 1]
         while (level := order[-1]).size:
@@ -126,7 +126,7 @@ class Hierarchy:
             known: dict[str, int] = {}
             codes = np.fromiter((known.setdefault(str(code), len(known)) for code in column), np.int64, nodes.size)
             _, first, which = np.unique(nodes * len(known) + codes, return_index=True, return_inverse=True)
-            order = np.lexsort([first, nodes[first]])  # siblings side by side, as they appear
+            order = np.lexsort([first, nodes[first]])  # siblings side by side, in order of first appearance
             words, first = list(known), first[order]
             labels += [words[code] for code in codes[first].tolist()]
             parents.append(nodes[first])
@@ -182,7 +182,7 @@ class Hierarchy:
         return np.array(nodes[::-1])
 
     def ancestors(self, j: int) -> Index:
-        """Return the area at level `j` that holds each leaf, shape (n_leaves,); a leaf above it stands for itself."""
+        """Return the area at level `j` that contains each leaf, shape (n_leaves,); a leaf above `j` is its own area."""
         stop = self.level(j).stop
         nodes = self.leaves.copy()
         while (deeper := nodes >= stop).any():
@@ -219,7 +219,7 @@ class Hierarchy:
         return labels[::-1]
 
     def check_counts(self, counts: ArrayLike) -> Index:
-        """Return counts of people as int64, shape (..., n_leaves), or say what is wrong with them."""
+        """Return counts of people as int64, shape (..., n_leaves); refuse other shapes and bad counts."""
         array = np.asarray(counts)
         if array.ndim == 0 or array.shape[-1] != self.n_leaves:
             raise ValueError(f"counts must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
@@ -230,7 +230,7 @@ class Hierarchy:
         array = np.asarray(values)
         if array.ndim == 0 or array.shape[-1] != self.n_leaves:
             raise ValueError(f"values must have one entry for each of {self.n_leaves} leaves, got shape {array.shape}")
-        # Totals outgrow the narrow type in which counts may be stored.
+        # Totals may not fit the narrow type in which counts are stored.
         out = np.zeros((*array.shape[:-1], self.n_nodes), np.float64 if array.dtype.kind == "f" else np.int64)
         out[..., self.leaves] = array
         for j in range(self.depth, 0, -1):
@@ -243,8 +243,8 @@ class Hierarchy:
 
         If the noisy children of an area add up to zero or less, they share their parent's value equally: a ratio would
         be undefined or change signs. Whole numbers give neither NaN nor infinity: every other sum is at least 1, so
-        values below 2**53 stay finite through 18 levels and more. Source: Flaxman, 2019, section 2.2 (RDPC); the paper
-        has no rule for sums of zero and below, this one is ours.
+        values below 2**53 stay finite for at least 18 levels. Source: Flaxman, 2019, section 2.2 (RDPC); the paper has
+        no rule for sums of zero and below; this one is our own.
         """
         array = np.asarray(noisy)
         if array.ndim == 0 or array.shape[-1] != self.n_nodes:
@@ -268,6 +268,6 @@ class Hierarchy:
 
     @cached_property
     def _families(self) -> list[tuple[Index, Index, Index]]:
-        """For each level below the root: its parents, where each family starts within the level, and its size."""
+        """For each level below the root: the parent, the start within the level, and the size of each family."""
         levels = (self.parent[self.level(j)] for j in range(1, self.depth + 1))
         return [np.unique(parents, return_index=True, return_counts=True) for parents in levels]

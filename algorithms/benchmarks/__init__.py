@@ -1,8 +1,8 @@
-"""The benchmark mechanisms of the auditing literature, with their true losses; systems that are in use live elsewhere.
+"""The benchmark mechanisms of the auditing literature, with their true losses; they are not systems in use.
 
 All promise pure DP with an epsilon of 0.1, with two exceptions: RAPPOR's promise follows from its probabilities, and
-two sparse vector mechanisms side by side promise 0.2. The note of each benchmark says how its neighbors differ. No list
-of people stands behind such inputs, so you declare the pair.
+the two sparse vector mechanisms side by side promise 0.2. The note of each benchmark says how its neighbors differ. The
+inputs are answers to queries, not lists of people, so the user declares the pair of neighbors.
 
 References
 ----------
@@ -34,18 +34,18 @@ from algorithms.benchmarks.sparse_vector import SVT1, SVT2, SVT4, SVT5, SVT6
 
 __all__ = ["Benchmark", "benchmarks"]
 
-EPSILON = 0.1  # that all promise, but for RAPPOR
-# Answers on neighboring databases, and how these differ.
+EPSILON = 0.1  # promised by all mechanisms except RAPPOR
+# Answers on neighboring databases, and descriptions of how the answers differ.
 CELLS, MORE = [1] * 5, [2, 1, 1, 1, 1]
 BELOW, ABOVE = [0, 2, 2, 2, 2], [2] * 5
 TEN, HALF = [1] * 10, [2] * 5 + [0] * 5
 ONE, EVERY, GROWS = "one answer changes by 1", "every answer changes by 1", "grows with the queries"
 # Outputs with the largest loss.
-CODES = [0] * 5 + [1, 1] + [-1] * 3  # what rose is below, what fell is above
+CODES = [0] * 5 + [1, 1] + [-1] * 3  # the 5 answers that are larger on y are below, 2 that are smaller are above
 ANSWERED = [CODES, [0] * 5 + [1, 1] + [0] * 3]
 STOPPED, ABOVE_ROSE, ABOVE_FELL = [0] * 5 + [1] + [-1] * 4, [1] * 5 + [0] * 5, [0] * 5 + [1] * 5
 FILTER = RAPPOR().bloom(1)
-LAST_AND_LOW = [[0] * 9 + [1], [0] * 9 + [-1e4]]  # all below but the last, whose answer is far below
+LAST_AND_LOW = [[0] * 9 + [1], [0] * 9 + [-1e4]]  # only the last query is above; its released answer is very small
 
 _KNOWN = (
     Benchmark(Laplace(EPSILON), [1], [0], True, ONE, at=[1]),

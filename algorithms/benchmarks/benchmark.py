@@ -1,4 +1,4 @@
-"""What a benchmark is, and the answers to queries that its mechanism reads, checked."""
+"""The class of benchmarks, and checks of the query answers that their mechanisms read."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 
 
 class QueryMechanism(ABC):
-    """A mechanism on answers to queries: how it makes a block of runs, and the law of what they release."""
+    """A mechanism on answers to queries: subclasses define a block of runs and the law of the outputs."""
 
-    blocks: ClassVar[bool] = True  # whether a long batch is made block by block
+    blocks: ClassVar[bool] = True  # whether many runs are made block by block
 
     def __call__(self, queries: ArrayLike, size: int, rng: np.random.Generator) -> NDArray[Any]:
         """Release `queries`, shape (queries,), `size` times over: one output a run."""
-        if not isinstance(rng, np.random.Generator):  # they are for audits, and have no secure noise
+        if not isinstance(rng, np.random.Generator):  # these mechanisms are for audits only, and have no secure noise
             raise TypeError(f"rng must be a numpy Generator, got {rng!r}")
         answers = self._answers(queries)
         cells = max(answers.size, math.prod(self._shape(answers.size)))
@@ -77,7 +77,7 @@ class Benchmark:
     sound : bool
         Whether the claim holds for this pair.
     note : str
-        Which kind of neighbors they are, and what is special.
+        How the two databases differ, and what is special about the pair.
     at : array_like
         An output with the largest loss.
     """
@@ -108,7 +108,7 @@ class Benchmark:
 
 
 def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
-    """Return the answers of one database as floats, shape (queries,), or say what is wrong with them."""
+    """Return the answers of one database as floats, shape (queries,); refuse answers that are not finite numbers."""
     answers = np.atleast_1d(np.asarray(queries))
     if answers.dtype.kind not in "iuf":
         raise TypeError(f"queries must be answered by real numbers, got dtype {answers.dtype}")
@@ -120,7 +120,7 @@ def check_answers(queries: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the answers of both databases, shape (queries,) each, or say what is wrong with them."""
+    """Return the answers of both databases, shape (queries,) each; refuse bad answers and different lengths."""
     x, y = check_answers(pair.x), check_answers(pair.y)
     if x.size != y.size:
         raise ValueError(f"the two databases must answer the same queries, got {x.size} and {y.size}")
@@ -128,7 +128,7 @@ def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def unique_rows(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
-    """Return the distinct rows, shape (m, n), and which each row is; bytes are compared, twenty times faster."""
+    """Return the distinct rows, shape (m, n), and the index of each row in them; comparing bytes is 20 times faster."""
     table = np.ascontiguousarray(codes)
     _, first, which = np.unique(
         table.view(f"V{table.itemsize * table.shape[1]}").ravel(), return_index=True, return_inverse=True

@@ -1,8 +1,8 @@
-"""Cell key perturbation, as statistical offices publish tables of counts with it: bounded noise without an epsilon.
+"""Cell key perturbation, by which statistical offices protect tables of counts: bounded noise without an epsilon.
 
-Every record has a random key for good. The key of a cell is the sum of its records' keys, modulo their range, so that
-the same records get the same noise in every table. A public table has the noise by count and key. Its probabilities
-have the largest entropy with a given largest change, mean 0 and a given variance, and no count below 0. [Fraser and
+Every record has a permanent random key. The key of a cell is the sum of its records' keys, modulo their range, so that
+the same records get the same noise in every table. A public table gives the noise for each count and key. Of all laws
+with a given largest change, mean 0, a given variance and no count below 0, it has the largest entropy. [Fraser and
 Wooton, "A Proposed Method for Confidentialising Tabular Output to Protect Against Differencing", 2005 (Australian
 Bureau of Statistics). Marley and Leaver, "A Method for Confidentialising User-Defined Tables: Statistical Properties
 and a Risk-Utility Analysis", 2011, and Giessing, "Computational Issues in the Design of Transition Probabilities and
@@ -30,16 +30,16 @@ from audit.exact import LossDistribution, compose_losses, loss_from_logs
 __all__ = ["CellKey"]
 
 Floats = NDArray[np.float64]
-LARGEST = 15  # change, in people: up to it the solver finds every table
+LARGEST = 15  # largest allowed change, in people: up to this limit the solver finds every table
 
 
 @dataclass(frozen=True)
 class CellKey(QueryMechanism):
     """Cell key perturbation of a table of counts: noise of at most a few people, none on empty cells.
 
-    **Claim.** No office makes one. The claim here, for comparison, is that of geometric noise of the same variance.
-    **Bug.** Noise ends at `most`, and an empty cell stays empty. So some outputs are possible with a person and
-    impossible without, or the reverse: the loss is infinite.
+    **Claim.** Offices promise no epsilon. The claim here, for comparison, is that of geometric noise of the same
+    variance. **Bug.** The noise is at most `most`, and an empty cell stays empty. So some outputs are possible on only
+    one of two neighboring databases: the loss is infinite.
     **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
     Each run draws new keys; an office draws them once.
     """
@@ -59,17 +59,17 @@ class CellKey(QueryMechanism):
 
     @property
     def claim(self) -> PureDP:
-        """What two-tailed geometric noise of the same variance would promise."""
+        """Promise of two-tailed geometric noise of the same variance."""
         return PureDP(math.acosh(1 + 1 / self.variance))
 
     @cached_property
     def table(self) -> Floats:
-        """Log probability of every change, from -most to most, by count from 0 to most, which stands for all above."""
+        """Log probability of each change, -most to most (columns), for counts 0 to most (rows); the last also above."""
         table = np.full((self.most + 1, 2 * self.most + 1), -np.inf)
         table[0, self.most] = 0
         for count in range(1, self.most + 1):
             change = np.arange(-count, self.most + 1.0)
-            moments = np.stack([change, change**2 - self.variance])  # both are to have mean 0
+            moments = np.stack([change, change**2 - self.variance])  # the solver gives both mean 0
 
             def means(tilts: Floats, moments: Floats = moments) -> tuple[Floats, Floats]:
                 p = np.exp(log_softmax(tilts @ moments))
@@ -84,7 +84,7 @@ class CellKey(QueryMechanism):
         return leaf_counts(queries)
 
     def _run(self, answers: NDArray[np.int64], runs: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        # The sum of independent uniform keys, modulo their range, is uniform itself, however many they are.
+        # A sum of independent uniform keys, modulo their range, is uniform for any number of records.
         keys = rng.random((runs, answers.size))
         released = np.empty(keys.shape, np.int64)
         for cell, row in enumerate(np.minimum(answers, self.most)):

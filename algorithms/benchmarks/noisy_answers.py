@@ -1,4 +1,4 @@
-"""Mechanisms that release every answer with noise of its own, alone or composed, and the truncated geometric one."""
+"""Mechanisms that add independent noise to every answer, alone or composed, and the truncated geometric mechanism."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class NoisyHist2(Laplace):
 class LaplaceParallel(Laplace):
     """Many Laplace mechanisms on the same answers, each with a part of the budget; all outputs are released.
 
-    **Claim.** That of `Laplace`. The loss is `epsilon` only if every part is beyond the answer: with probability about
-    2^-20 for 20 parts.
+    **Claim.** That of `Laplace`. The loss is `epsilon` only if every part's output is beyond the answer, on the side
+    away from the other database: with probability about 2^-20 for 20 parts.
     **Source.** Bichsel et al., 2021.
     """
 
@@ -84,8 +84,8 @@ class LaplaceParallel(Laplace):
 class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 
-    **Claim.** That of `Laplace`. Differences of the sums give every noisy answer back, so if all `n` answers change the
-    loss is ``n * epsilon``.
+    **Claim.** That of `Laplace`. The noisy answers can be computed from differences of the sums, so if all `n` answers
+    change, the loss is ``n * epsilon``.
     **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6.
     """
 
@@ -150,7 +150,7 @@ class TruncatedGeometric(PureQueryMechanism):
         return counts
 
     def _scaled_cdf(self, count: int) -> NDArray[np.int64]:
-        """Distribution function of a release, times the whole number `_total`, shape (people + 1,)."""
+        """Distribution function of the released count times `_total`, in whole numbers, shape (people + 1,)."""
         power, people, total = self._power, int(self.people), self._total
         below = [power ** (count - z) * (power + 1) ** (people - count + z) for z in range(count)]
         above = [

@@ -1,4 +1,4 @@
-"""Report noisy max: which query has the largest noisy answer, two right ways and two that release the answer itself.
+"""Report noisy max: two correct mechanisms release the query with the largest noisy answer, two wrong ones the answer.
 
 Every answer changes by at most 1 between neighbors, and gets noise of scale ``2 / epsilon``.
 """
@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 
 
 class _NoisyMax(PureQueryMechanism):
-    exponential: ClassVar[bool] = False  # the magnitude of Laplace noise, in place of Laplace noise
-    pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # what is released of the noisy answers
+    exponential: ClassVar[bool] = False  # whether noise is exponential (the magnitude of Laplace noise)
+    pick: ClassVar[Literal["argmax", "max"]] = "argmax"  # release the index or the value of the largest noisy answer
 
     def _shape(self, queries: int) -> tuple[int, ...]:
         return ()
@@ -70,7 +70,7 @@ class ReportNoisyMax2(ReportNoisyMax1):
 
     def _log_probabilities(self, answers: Floats) -> Floats:
         # With u = exp(-(v - highest) / scale) for the largest noisy answer v, the density of index i is a polynomial
-        # in u on (0, 1): Gauss-Legendre with half as many points as queries is exact.
+        # in u on (0, 1), so Gauss-Legendre quadrature with half as many points as queries is exact.
         log_share = (answers - answers.max()) / self._noise().scale
         points, weights = np.polynomial.legendre.leggauss(answers.size // 2 + 1)
         log_cdf = np.log1p(-np.exp(log_share)[:, None] * (1 + points) / 2)
@@ -90,7 +90,7 @@ class ReportNoisyMax3(_NoisyMax):
     def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats:
         noise = outputs - answers[:, None]
         log_cdf = self._log_cdf(noise)
-        with np.errstate(invalid="ignore"):  # nothing less nothing, where the output is impossible
+        with np.errstate(invalid="ignore"):  # -inf minus -inf, where the output is impossible
             others = log_cdf.sum(axis=0) - log_cdf
         possible = np.isfinite(log_cdf).all(axis=0)
         return np.where(possible, logsumexp(self._log_pdf(noise) + np.where(possible, others, 0.0), axis=0), -np.inf)
@@ -112,7 +112,7 @@ class ReportNoisyMax4(ReportNoisyMax3):
     exponential: ClassVar[bool] = True
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
+        """Return the probability on `x` of outputs that are impossible on `y`, and the reverse."""
         x, y = check_pair(pair)
         below_y, below_x = (np.exp(self._log_cdf(one.max() - other).sum()) for one, other in ((y, x), (x, y)))
         return float(below_y), float(below_x)

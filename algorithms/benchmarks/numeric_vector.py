@@ -1,7 +1,7 @@
-"""Sparse vector mechanisms that also release noisy answers, and two of them side by side.
+"""Sparse vector mechanisms that also release noisy answers, and two sparse vector mechanisms side by side.
 
-Released are two rows a run: the codes of `sparse_vector` (1 above the threshold, 0 below, -1 not reached),
-and the noisy answers of the queries above it, 0 where there is none: the code tells no answer from an answer of 0.
+The output of a run has two rows: the codes of `sparse_vector` (1 above the threshold, 0 below, -1 not reached), and the
+noisy answers of the queries above it. A missing answer is written as 0; the code distinguishes it from an answer of 0.
 Every answer changes by at most 1 between neighbors.
 """
 
@@ -23,7 +23,7 @@ from audit.claims import PureDP
 __all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]
 
 Floats = NDArray[np.float64]
-BLOCK = 2**18  # answers whose likelihood is worked out at a time
+BLOCK = 2**18  # answers whose likelihood is computed at a time
 
 
 class NumericalSVT(SVT1):
@@ -68,8 +68,8 @@ class NumericalSVT(SVT1):
 class SVT3(NumericalSVT):
     """Sparse vector that releases the very noisy answer that it has compared with the threshold.
 
-    **Bug.** A released answer of `v` reveals that the noisy threshold was at most `v`, and no longer covers answers
-    below it. The loss grows by up to ``epsilon / (2 positives)`` a query, by just that if all answers rise by 1.
+    **Bug.** A released answer `v` reveals that the noisy threshold was at most `v`, so the threshold's noise no longer
+    protects the answers below. A query adds up to ``epsilon / (2 positives)`` to the loss, as much if all rise by 1.
     **Source.** Lyu, Su and Li, 2017, algorithm 3, after Roth's lecture notes, 2011.
     """
 
@@ -84,7 +84,7 @@ class SVT3(NumericalSVT):
 
     def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
         density = self._log_published(codes, published, answers)
-        # The highest that the noise of the threshold can have been.
+        # The largest possible noise of the threshold, given the released answers.
         highest = np.where(codes == ABOVE, published, np.inf).min(axis=1) - self.threshold
         rows, which = unique_rows(codes == BELOW)
         for row, below in enumerate(rows):
@@ -93,10 +93,10 @@ class SVT3(NumericalSVT):
         return density
 
     def _log_below(self, answers: Floats, highest: Floats) -> Floats:
-        """Log probability that the threshold's noise is at most `highest`, and all these noisy answers below it."""
+        """Log probability of threshold noise up to `highest` with all these noisy answers below the noisy threshold."""
         level, noise = self._scales()
         gaps = answers - self.threshold
-        rise = 1 / level + answers.size / noise  # of the log integrand below all kinks
+        rise = 1 / level + answers.size / noise  # slope of the log integrand below all kinks
         panels = Panels(np.append(gaps, 0.0), level, rise)
         edges = panels.edges
 
@@ -124,7 +124,7 @@ class SVT3(NumericalSVT):
 class SVT34Parallel(PureQueryMechanism):
     """`SVT3` and `SVT4` on the same queries, independently: both outputs are released.
 
-    **Claim.** Pure DP with twice `epsilon`, as each promises it. **Bug.** Those of both; their losses add up.
+    **Claim.** Pure DP with twice `epsilon`, as each promises `epsilon`. **Bug.** The bugs of both; their losses add up.
     **Source.** Bichsel et al., 2021.
     """
 
@@ -136,17 +136,17 @@ class SVT34Parallel(PureQueryMechanism):
 
     @property
     def numeric(self) -> SVT3:
-        """The one that releases answers."""
+        """The mechanism that also releases answers."""
         return SVT3(self.epsilon, self.threshold, self.positives)
 
     @property
     def codes(self) -> SVT4:
-        """The one that releases codes."""
+        """The mechanism that releases codes only."""
         return SVT4(self.epsilon, self.threshold, self.positives)
 
     @property
     def claim(self) -> PureDP:
-        """What the two promise together."""
+        """Joint promise of the two mechanisms."""
         return PureDP(2 * self.epsilon)
 
     def _shape(self, queries: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """RAPPOR: one user's value, hashed into a Bloom filter whose bits are then reported at random.
 
-Neighbors are any two values of one user, a pair that is declared. Values are whole numbers; their hash is MD5 of the
-decimal digits, one byte of the digest for each hash function, as in the published client. [Erlingsson, Pihur and
+Neighbors are any two values of one user; the user declares the pair. Values are whole numbers; their hash is MD5 of
+the decimal digits, one byte of the digest for each hash function, as in the published client. [Erlingsson, Pihur and
 Korolova, "RAPPOR: Randomized Aggregatable Privacy-Preserving Ordinal Response", 2014.]
 """
 
@@ -50,12 +50,12 @@ class OneTimeRAPPOR(QueryMechanism):
 
     @property
     def claim(self) -> PureDP:
-        """What the algorithm promises: a bit more and a bit less for every hash function."""
+        """Promise of the algorithm: two values differ by at most one added and one removed bit per hash function."""
         zero, one = self.rates
         return PureDP(self.hashes * math.log(one * (1 - zero) / (zero * (1 - one))))
 
     def bloom(self, value: Any) -> NDArray[np.bool_]:
-        """Return the filter of a value, one whole number: True where a hash function points, shape (bits,)."""
+        """Return the filter of a value, one whole number: True at bits set by a hash function, shape (bits,)."""
         answers = check_answers(value)
         if answers.size != 1 or answers[0] != np.floor(answers[0]):
             raise ValueError(f"value must be one whole number, got {answers.tolist()}")
@@ -65,7 +65,7 @@ class OneTimeRAPPOR(QueryMechanism):
         return pointed
 
     def _run(self, answers: NDArray[np.float64], runs: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        return (rng.random((runs, self.bits)) < answers).astype(np.int8)  # every run by a new user
+        return (rng.random((runs, self.bits)) < answers).astype(np.int8)  # every run has a new user
 
     def _log_law(self, outputs: NDArray[Any], answers: NDArray[np.float64]) -> NDArray[np.float64]:
         log_p = (outputs == 1) @ np.log(answers) + (outputs == 0) @ np.log1p(-answers)
@@ -87,7 +87,7 @@ class RAPPOR(OneTimeRAPPOR):
 
     f: float = 0.75
     p: float = 0.45  # how often a permanent 0 is reported as 1
-    q: float = 0.55  # and a permanent 1
+    q: float = 0.55  # how often a permanent 1 is reported as 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

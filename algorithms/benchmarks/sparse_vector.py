@@ -1,8 +1,8 @@
-"""The sparse vector technique as six publications had it, two right and four wrong: which answers exceed a threshold.
+"""The sparse vector technique, which reports the answers above a threshold: six published variants, four of them wrong.
 
-The numbers are those of Lyu, Su and Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017,
-algorithms 1 to 6, whose figure 2 tells the six apart. Every answer changes by at most 1 between neighbors. Released is
-one code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in
+SVT1 to SVT6 are algorithms 1 to 6 of Lyu, Su and Li, "Understanding the Sparse Vector Technique for Differential
+Privacy", 2017, whose figure 2 compares the six. Every answer changes by at most 1 between neighbors. The output has one
+code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in
 `numeric_vector`.
 """
 
@@ -30,7 +30,7 @@ Codes = NDArray[np.int8]
 
 @dataclass(frozen=True)
 class SparseVector(PureQueryMechanism):
-    """What the six have in common; on its own, `SVT6`."""
+    """Common base of the six variants; its defaults are those of `SVT6`."""
 
     threshold: float = 1.0  # what answers are compared with, in their units
 
@@ -54,7 +54,7 @@ class SparseVector(PureQueryMechanism):
         return total[which]
 
     def _limit(self, queries: int) -> int:
-        """How many answers above the threshold stop a run."""
+        """Return the number of answers above the threshold after which a run stops."""
         return queries
 
     def _noisy(self, answers: Floats, runs: int, rng: np.random.Generator) -> Floats:
@@ -79,7 +79,7 @@ class SparseVector(PureQueryMechanism):
         return np.asarray((known & ((codes == UNREACHED) == unreached)).all(axis=1))
 
     def _log_probability(self, codes: NDArray[np.generic], answers: Floats) -> Floats:
-        """Log probability of rows that can be released: one integral for each draw of the threshold's noise."""
+        """Log probability of possible rows of codes: one integral for each draw of the threshold's noise."""
         level, noise = self._scales()
         gaps = answers - self.threshold
         panels = Panels(np.append(gaps, 0.0), level, 1 / level + answers.size / noise)
@@ -94,7 +94,7 @@ class SparseVector(PureQueryMechanism):
         return total
 
     def _draws(self, codes: NDArray[np.generic]) -> NDArray[np.int64]:
-        """Which draw of the threshold's noise every query is compared with."""
+        """Index of the draw of the threshold's noise with which each query is compared."""
         return np.zeros(codes.shape, np.int64)
 
 
@@ -134,7 +134,7 @@ class SVT2(SVT1):
         levels += self.threshold
         above, used = np.empty(noisy.shape, bool), np.zeros(len(noisy), np.int64)
         for query in range(noisy.shape[1]):
-            # After the last draw the run has stopped, and what it is compared with no longer matters.
+            # A run that has used all draws has stopped: later codes are discarded, so any level will do.
             current = levels[np.arange(len(noisy)), np.minimum(used, levels.shape[1] - 1)]
             above[:, query] = noisy[:, query] >= current
             used += above[:, query]
@@ -147,8 +147,8 @@ class SVT2(SVT1):
 class SVT4(SVT1):
     """Sparse vector with too little noise on the answers: it does not grow with the number of answers above.
 
-    **Bug.** The threshold has a quarter of the budget and the answers have the rest, but the noise fits neither their
-    sensitivity nor their number: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
+    **Bug.** The threshold has a quarter of the budget and the answers have the rest, but the noise ignores the
+    answers' sensitivity and number: with many queries the loss tends to ``(1 + 6 positives) / 4`` times `epsilon`.
     **Source.** Lyu, Su and Li, 2017, algorithm 4, after Lee and Clifton, 2014.
     """
 
@@ -167,18 +167,18 @@ class SVT5(SparseVector):
         return np.broadcast_to(answers, (runs, answers.size))
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return the probability on `x` of what `y` cannot release, and on `y` of what `x` cannot."""
+        """Return the probability on `x` of outputs that are impossible on `y`, and the reverse."""
         x, y = check_pair(pair)
         return self._alone(x, y), self._alone(y, x)
 
     def _alone(self, here: Floats, other: Floats) -> float:
-        codes = (here >= np.append(np.unique(here), np.inf)[:, None]).astype(np.int8)  # all that it can release
+        codes = (here >= np.append(np.unique(here), np.inf)[:, None]).astype(np.int8)  # all possible outputs
         impossible = np.isneginf(self.log_likelihood(codes, other))
         return float(np.exp(self.log_likelihood(codes, here))[impossible].sum())
 
     def _log_probability(self, codes: NDArray[np.generic], answers: Floats) -> Floats:
         gaps = answers - self.threshold
-        low = np.where(codes == BELOW, gaps, -np.inf).max(axis=1)  # the noise exceeds these
+        low = np.where(codes == BELOW, gaps, -np.inf).max(axis=1)  # lower limit of the threshold's noise
         high = np.where(codes == ABOVE, gaps, np.inf).min(axis=1)
         noise = Laplace(self._scales()[0])
         mass = np.where(low > 0, noise.sf(low) - noise.sf(high), noise.cdf(high) - noise.cdf(low))

@@ -1,4 +1,4 @@
-"""How close a bottom-up release comes to the truth, over replicates and budgets: the curve to choose epsilon by."""
+"""Accuracy of bottom-up releases over replicates and budgets: the curve by which an office chooses epsilon."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ CHUNK = 1 << 22  # cells drawn at a time
 
 @dataclass(frozen=True, eq=False)
 class Norm:
-    """Absolute or squared errors averaged over cells, of each replicate, and the accuracy that they leave.
+    """Mean absolute or squared error over the cells of each replicate, and the accuracy computed from it.
 
-    `scale` is the error of publishing zeros, `expected` that under the exact geometric law (None where counts are
-    calibrated). `interval` holds the share `confidence` of the replicates.
+    `scale` is the error of publishing zeros. `expected` is the error under the exact geometric law (None where counts
+    are calibrated). `interval` contains the share `confidence` of the replicates.
     """
 
     errors: Floats
@@ -38,22 +38,22 @@ class Norm:
 
     @property
     def error(self) -> float:
-        """Average over replicates too: the authors' norm."""
+        """Mean of the errors over replicates: the norm of Clark and Dajani."""
         return float(self.errors.mean())
 
     @property
     def accuracy(self) -> float:
-        """One minus `error` over `scale`: one without noise, 0 as good as zeros, negative where noise is worse."""
+        """1 - `error` / `scale`: 1 without noise, 0 if no better than publishing zeros, negative if worse."""
         return 1 - self.error / self.scale
 
     @property
     def expected_accuracy(self) -> float | None:
-        """Expectation of `accuracy`, where it is known."""
+        """Expectation of `accuracy`, or None if it is unknown."""
         return None if self.expected is None else 1 - self.expected / self.scale
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Accuracies between which the middle replicates lie: where that of a single release may fall."""
+        """Quantiles of the replicates' accuracies: a prediction interval for the accuracy of a single release."""
         tail = (1 - self.confidence) / 2
         low, high = np.quantile(1 - self.errors / self.scale, [tail, 1 - tail])
         return float(low), float(high)
@@ -78,10 +78,10 @@ def accuracy(
     level: int | None = None,
     confidence: float = 0.95,
 ) -> Accuracy:
-    """Replicate a release and compare it with the true counts of cells, or of areas of `level`: no private output.
+    """Replicate a release and compare it with the true counts of cells, or of areas of `level`; this is not private.
 
     With n the true counts and m the published ones, accuracies are ``1 - sum|m - n| / sum n`` and
-    ``1 - sum (m - n)**2 / sum n**2``. Without calibration they fall short of one by ``1 / (sinh(epsilon) mean(n))`` and
+    ``1 - sum (m - n)**2 / sum n**2``. Without calibration they are below 1 by ``1 / (sinh(epsilon) mean(n))`` and
     about ``2 / (epsilon**2 mean(n**2))``.
     """
     whole_number("replicates", replicates, least=2)
@@ -113,9 +113,9 @@ def accuracy(
 
 
 def expected_error(epsilon: float, cells: int) -> float:
-    """Return the expected absolute error, in people, of a sum of noisy cells: of one it is ``1 / sinh(epsilon)``.
+    """Return the expected absolute error, in people, of a sum of noisy cells; for one cell it is ``1 / sinh(epsilon)``.
 
-    One cell's characteristic function at angle t is the inverse of ``1 + 2q (1 - cos t) / (1 - q)**2``.
+    The characteristic function of one cell's noise at t is the reciprocal of ``1 + 2q (1 - cos t) / (1 - q)**2``.
     """
     q = math.exp(-TwoTailedGeometric(epsilon).epsilon)
     ratio = 2 * q / math.expm1(-epsilon) ** 2
@@ -136,7 +136,7 @@ def _of_level(counted: BottomUp, table: NDArray[Any], level: int | None) -> Floa
 
 
 def _expected(counted: BottomUp, table: NDArray[np.int64], level: int | None) -> tuple[float, float]:
-    """Return the expected averages of absolute and squared errors: each count has the noise of all its leaves."""
+    """Return the expected mean absolute and mean squared errors: the noise of a count is the sum over its leaves."""
     law = TwoTailedGeometric(counted.epsilon)
     leaves = _of_level(counted, np.ones((len(table), 1)), level).astype(np.int64)
     numbers, areas = np.unique(leaves, return_counts=True)

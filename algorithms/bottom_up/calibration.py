@@ -1,4 +1,4 @@
-"""Published totals as invariants: areas whose total agrees with the data are raked to it, the others are not shown."""
+"""Published totals as invariants: areas whose total agrees with the data are raked to it, others are not reported."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PublishedTotals:
     totals : array_like of float, shape (areas of the level,)
         People, whole numbers below 2**53 in the order of the level's nodes; NaN where none was published.
     tolerance : int
-        By how many people the data's total may differ from a published one: 0, or more if weighted data were rounded.
+        Largest allowed difference, in people, of the data's total and a published one; above 0 for rounded weights.
     """
 
     level: int
@@ -52,7 +52,7 @@ class PublishedTotals:
         object.__setattr__(self, "totals", totals)
 
     def everywhere(self, tree: Hierarchy) -> bool:
-        """Tell whether every leaf lies in an area with a published total: every person added then changes a total."""
+        """Return whether every leaf is in an area with a published total; then every added person changes a total."""
         nodes = tree.level(self.level)
         area = tree.ancestors(self.level) - nodes.start
         return bool((area >= 0).all()) and not np.isnan(self.totals[area]).any()
@@ -60,9 +60,9 @@ class PublishedTotals:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Which areas of the level have the published total in the data, and which another; the latter are not reported.
+    """Areas whose total in the data agrees with the published total, and areas whose total differs (not reported).
 
-    Areas without a published total are in neither. `area` tells in which each leaf lies, -1 if above the level.
+    Areas without a published total are in neither. `area` is the area of each leaf, -1 if the leaf is above the level.
     """
 
     area: Integers
@@ -71,7 +71,7 @@ class Agreement:
 
     @property
     def reported(self) -> NDArray[np.bool_]:
-        """Which leaves are reported, shape (leaves,)."""
+        """Whether each leaf is reported, shape (leaves,)."""
         return ~(self.inconsistent[self.area] & (self.area >= 0))
 
 
@@ -89,7 +89,7 @@ def check_covered(published: PublishedTotals | None, tree: Hierarchy | None, x: 
 
 
 def check_totals(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> None:
-    """Refuse to release where the data's total of an area is not the published one: the area would be missing."""
+    """Refuse to release if an area's total in the data is not the published one: the area would be missing."""
     wrong = np.flatnonzero(agreement(published, tree, counts).inconsistent)
     if wrong.size:
         area, on_data = int(wrong[0]), totals_of(published, tree, counts)
@@ -102,7 +102,7 @@ def check_totals(published: PublishedTotals, tree: Hierarchy, counts: Integers) 
 
 
 def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Integers:
-    """Return the totals that the data themselves have in the areas of the published level, shape (areas,)."""
+    """Return the data's totals of the areas of the published level, shape (areas,)."""
     totals: Integers = tree.totals(counts.reshape(len(counts), -1).sum(axis=1))[tree.level(published.level)].astype(
         np.int64
     )
@@ -110,7 +110,7 @@ def totals_of(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> 
 
 
 def agreement(published: PublishedTotals, tree: Hierarchy, counts: Integers) -> Agreement:
-    """Compare published totals with those of exact counts, by leaf: no part of a promise."""
+    """Compare the published total of each area with the exact one; no promise covers the result."""
     nodes = tree.level(published.level)
     area = tree.ancestors(published.level) - nodes.start
     difference = np.abs(totals_of(published, tree, counts) - published.totals)  # NaN where none was published
@@ -149,7 +149,7 @@ def whole_cells(cells: Floats, published: PublishedTotals, agreed: Agreement, rn
         rounded = whole[inside].reshape(-1)
         order = rng.permutation(rounded.size)
         places = np.cumsum((cells[inside] - whole[inside]).reshape(-1)[order])
-        places[-1] = published.totals[area] - rounded.sum()  # but for rounding it is so
+        places[-1] = published.totals[area] - rounded.sum()  # differs from the sum only by rounding
         rounded[order] += np.diff(np.floor(places + rng.random()), prepend=0).astype(np.int64)
         whole[inside] = rounded.reshape(inside.size, -1)
     return whole

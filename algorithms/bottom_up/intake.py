@@ -1,4 +1,4 @@
-"""Reads what bottom-up alone takes: the weights of a sample, and totals that were published before."""
+"""Readers of input that only bottom-up has: the weights of a sample, and totals that were published before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["read_published", "read_units"]
 def read_units(
     source: Any, schema: Schema, areas: Sequence[str], *, weight: str, largest: float, **options: Any
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
-    """Add up the weights of persons by area and cell, exactly: the tree, and units of weight, shape (leaves, cells).
+    """Add up persons' weights by area and cell, exactly; return the tree and units of weight, shape (leaves, cells).
 
     Arguments are those of `read_histogram`, with the column of weights and the largest allowed; see `round_units`.
     """
@@ -42,7 +42,7 @@ def read_units(
 def read_published(
     source: Any, areas: Sequence[str], tree: Hierarchy, *, count: str = "count", tolerance: int = 0
 ) -> PublishedTotals:
-    """Read published totals, one row an area: codes from the outermost on, its own, its total; areas may lack one."""
+    """Read published totals: a row has an area's codes, from the outermost on, and its total; areas may be missing."""
     with open_source("totals", source, [count], memory=MEMORY) as (database, types):
         known = {name.upper(): in_sql(name) for name in types}
         present = [name for name in areas if name.upper() in known]

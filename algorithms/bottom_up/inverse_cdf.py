@@ -1,7 +1,7 @@
-"""Two-tailed geometric noise by inversion of its distribution function, and the law that floating point makes of it.
+"""Two-tailed geometric noise by inversion of its distribution function, and its actual law in floating point.
 
-A uniform of 53 bits takes 2**53 values, so that the noise takes no more: its law is a table of whole numbers, which
-this module finds. Its tails end. Before they end, some magnitudes are missing, and before that some are too likely.
+A uniform of 53 bits has 2**53 values, so the noise has at most as many. Its law is a table of whole numbers, which this
+module computes. The noise is bounded: close to the bound, magnitudes are missing; farther from it, some are too likely.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CHUNK = 1 << 15  # draws at a time
-LARGEST_TABLE = 1 << 20  # magnitudes of a law that is tabulated
-UNSURE = 8  # uniforms about a threshold that are tried one by one, as logarithms are monotone only to a few roundings
+LARGEST_TABLE = 1 << 20  # most magnitudes of a law that is tabulated
+UNSURE = 8  # uniforms on each side of a threshold that are tried one by one: rounded logarithms are not quite monotone
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class InverseCdf:
     r"""Two-tailed geometric noise of `epsilon` nats a person, by inversion at uniforms of 2 to 53 bits.
 
     With :math:`q = e^{-\varepsilon}`, :math:`P(K \le -m) = q^m/(1+q)` for :math:`m \ge 1`. A uniform j of the lower
-    half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`, and gives the largest m with :math:`t \le q^m/(1+q)`,
-    :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`, as -m; the upper half mirrors it. Clark and Dajani, 2019
-    (see `BottomUp`), invert so; floating-point Laplace noise has the same flaw (Mironov, "On Significance of the Least
-    Significant Bits for Differential Privacy", 2012).
+    half is the tail probability :math:`t = (j + 1/2)/2^b < 1/2`. Its noise is -m for the largest m with
+    :math:`t \le q^m/(1+q)`, :math:`m = \lfloor(-\ln t - \ln(1+q))/\varepsilon\rfloor`; the upper half mirrors it. Clark
+    and Dajani, 2019 (see `BottomUp`), invert in this way; floating-point Laplace noise has the same flaw (Mironov, "On
+    Significance of the Least Significant Bits for Differential Privacy", 2012).
     """
 
     epsilon: float
@@ -55,7 +55,7 @@ class InverseCdf:
 
     @property
     def reach(self) -> int:
-        """Largest magnitude that ever occurs: that of the uniform next to 0."""
+        """Largest possible magnitude: that of the uniform next to 0."""
         return int(self.magnitude(np.zeros(1, np.int64))[0])
 
     def magnitude(self, uniform: Integers) -> Floats:
@@ -88,15 +88,15 @@ class InverseCdf:
 
     @property
     def tabulated(self) -> bool:
-        """Whether the law is tabulated: not where the noise takes more than about two million values."""
+        """Whether the law is tabulated: only if the noise has at most about two million values."""
         return self.reach < LARGEST_TABLE
 
     @cached_property
     def counts(self) -> Integers:
-        """How many uniforms of either half give each magnitude, shape (reach + 1,), as it is computed here.
+        """Number of uniforms of either half that give each magnitude, shape (reach + 1,), on this machine.
 
-        Bisection finds where each magnitude begins. The 16 uniforms about every threshold are tried one by one, because
-        rounding errors of the logarithm can put two neighbors in the wrong order.
+        Bisection finds the first uniform of each magnitude. The 16 uniforms around every threshold are tried one by
+        one, because rounding errors of the logarithm can put two neighbors in the wrong order.
         """
         if not self.tabulated:
             raise ValueError(f"the law must have at most {LARGEST_TABLE:,} magnitudes, got {self.reach + 1:,}")
@@ -114,7 +114,7 @@ class InverseCdf:
         return -np.diff(np.concatenate([[self.half], at_least, [0]]))
 
     def logpmf(self, k: ArrayLike) -> Floats:
-        """Return the log probability of `k` as it is computed; minus infinity where no uniform leads."""
+        """Return the log probability of `k` in floating point; minus infinity if no uniform gives `k`."""
         values = np.asarray(k, dtype=np.float64)
         size = np.abs(values)
         possible = (values == np.floor(values)) & (size <= self.reach)
@@ -130,6 +130,6 @@ class InverseCdf:
         return integer_losses(shifts, lambda whole: [tables(shift) for shift in whole] if self.tabulated else None)
 
     def exact_loss(self, shift: int) -> LossDistribution:
-        """Return the loss of a count that is `shift` people larger on y: infinite where one alone is possible."""
+        """Return the loss of a count that is `shift` people larger on y: infinite where only one can occur."""
         noise = np.arange(-self.reach + min(shift, 0), self.reach + max(shift, 0) + 1)
         return loss_from_logs(self.logpmf(noise), self.logpmf(noise - shift))

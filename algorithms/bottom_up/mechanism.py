@@ -1,4 +1,4 @@
-"""The bottom-up mechanism on counts of people: noise on every cell of the full histogram, tables by adding up."""
+"""The bottom-up mechanism on counts of people: noise on every cell of the full histogram; tables add up noisy cells."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LogLikelihood = Callable[[ArrayLike, ArrayLike], Floats]
 
-MOST_ATTRIBUTES = 12  # of which all margins are made: 4,096 tables
+MOST_ATTRIBUTES = 12  # a release has all margins: 4,096 tables for 12 attributes
 
 
 class NoisyCounts(PureBudget, ABC):
-    """Whole-number noise on counts of people, which are then calibrated to published totals, if there are any."""
+    """Whole-number noise on counts of people; noisy counts are calibrated to published totals, if there are any."""
 
     tree: Hierarchy | None
     noise: Noise
@@ -42,12 +42,12 @@ class NoisyCounts(PureBudget, ABC):
 
     @property
     def sensitivity(self) -> int:
-        """By how much one record changes the histogram at most, in people."""
+        """Largest change of the histogram by one record, in people."""
         return 1
 
     @abstractmethod
     def counts(self, data: ArrayLike) -> Integers:
-        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells)."""
+        """Return the counts of people to protect, shape (leaves,) or (leaves, cells)."""
 
     @property
     def _hidden(self) -> int:
@@ -60,7 +60,7 @@ class NoisyCounts(PureBudget, ABC):
         return TwoTailedGeometric(per_person) if self.noise == "exact" else InverseCdf(per_person)
 
     def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise, in its shape, with areas that are not reported."""
+        """Return the release without noise, in the same shape, including areas that are not reported."""
         return self.counts(data)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers | Floats:
@@ -86,7 +86,7 @@ class NoisyCounts(PureBudget, ABC):
 
     @property
     def log_likelihood(self) -> LogLikelihood | None:
-        """Function of outputs, shape (runs, ...), and data, to log-probabilities, (runs,), if the law is known."""
+        """Function from outputs, shape (runs, ...), and data to log-probabilities, shape (runs,); None if unknown."""
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None
 
@@ -110,9 +110,9 @@ class BottomUp(NoisyCounts):
     """Two-tailed geometric noise on every cell of the histogram; margins, areas and totals add up noisy cells.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed, relative to the published totals: neighbors
-    agree on these. If every area has a published total, it covers nobody added or removed; moving a person within an
-    area then costs up to twice `epsilon`. With ``noise="inverse_cdf"`` the authors promise this, and floating point
-    breaks the promise.
+    agree on these. If every area has a published total, the promise covers no added or removed person; moving a person
+    within an area then has a loss up to twice `epsilon`. With ``noise="inverse_cdf"`` the authors promise this, but
+    floating point breaks the promise.
     **Sensitivity.** One person changes one cell by 1.
     **Source.** Clark and Dajani, "Achieving Differential Privacy Using a Two-Tailed Geometric Bottom-Up Mechanism",
     2019; Ghosh, Roughgarden and Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2009.
@@ -124,10 +124,10 @@ class BottomUp(NoisyCounts):
     tree : Hierarchy, optional
         The areas. Default: the areas of the data side by side, under a root.
     noise : {"exact", "inverse_cdf"}
-        The law itself, or the inverse of its distribution function at uniforms of 53 bits, as the authors have it.
+        An exact sampler, or the inverse of the distribution function at uniforms of 53 bits, as the authors draw.
     published : PublishedTotals, optional
-        Totals to which noisy counts are calibrated. The promise covers neither these nor which of them agree with the
-        data.
+        Totals to which noisy counts are calibrated. The promise covers neither the totals nor the list of those that
+        agree with the data.
     """
 
     epsilon: float
@@ -153,16 +153,16 @@ class BottomUp(NoisyCounts):
 
     @property
     def entrywise(self) -> bool:
-        """Whether every entry of an output is drawn by itself, from one count, as it is without calibration."""
+        """Whether every entry of an output is an independent function of one count: true without calibration."""
         return self.published is None
 
     @property
     def of_counts(self) -> BottomUp:
-        """The mechanism that is run on counts: this one."""
+        """The mechanism on counts: this one."""
         return self
 
     def counts(self, data: ArrayLike) -> Integers:
-        """Return the counts of people that are to be protected, shape (leaves,) or (leaves, cells), or refuse them."""
+        """Return the checked counts of people to protect, shape (leaves,) or (leaves, cells)."""
         array = np.asarray(data)
         if array.ndim not in (1, 2) or array.size == 0:
             raise ValueError(f"counts must have shape (leaves,) or (leaves, cells), got {array.shape}")
@@ -173,7 +173,7 @@ class BottomUp(NoisyCounts):
         return check_counts(array.reshape(-1)).reshape(array.shape)
 
     def tables(self, noisy: ArrayLike) -> Integers | Floats:
-        """Add up noisy cells, shape (..., leaves, cells), to all areas, shape (..., areas, cells); NaN if a part is."""
+        """Add up noisy cells, shape (..., leaves, cells), to all areas, shape (..., areas, cells); NaN propagates."""
         cells = np.asarray(noisy)
         if cells.ndim < 2:
             raise ValueError(f"noisy must have shape (..., leaves, cells), got {cells.shape}")

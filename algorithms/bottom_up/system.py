@@ -1,7 +1,7 @@
 """Registers the bottom-up mechanism, with either sampler, and its release: noisy cells, and tables that add them up.
 
-A release holds ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root), and a column for
-each level of areas down to it. Noisy counts may be negative.
+A release contains ``level_0.csv``, ``level_1.csv``, ... with every area of the level (0 is the root), and a column for
+each level down to that one. Noisy counts may be negative.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = ["LARGEST_RELEASE", "release"]
 
 Mechanism = BottomUp | WeightedBottomUp
 LARGEST_RELEASE = 50_000_000
-"""Most rows that are written: a few gigabytes."""
+"""Largest number of rows that a release writes: a few gigabytes."""
 
 
 def _files(
     mechanism: Mechanism, tree: Hierarchy, schema: Schema, areas: Sequence[str], cells: NDArray[Any]
 ) -> dict[str, engine.TableFile]:
-    """Return areas down to the level, and the same columns at every level."""
+    """Return the description of each level's file: area columns down to the level, then the same columns at each."""
     count = engine.COUNT
     if isinstance(mechanism, WeightedBottomUp):
         count = replace(count, meaning="weighted number of people, with noise", unit="people")
@@ -68,7 +68,7 @@ def _files(
 
 
 def _ledger(mechanism: Mechanism, tree: Hierarchy, schema: Schema, areas: Sequence[str], *, listed: bool) -> str:
-    """Return what the release promises to lose at most, and how far its counts are off, in words."""
+    """Return the text of the ledger: the promised loss and the error of the counts."""
     law = mechanism.of_counts.law
     sampler = "exact" if not isinstance(law, InverseCdf) else f"inverse distribution function, {law.bits} bits"
     deviation = math.sqrt(TwoTailedGeometric(law.epsilon).variance)
@@ -121,7 +121,7 @@ def _warnings(mechanism: Mechanism, *, listed: bool) -> list[str]:
 
 
 def check_size(areas: int, schema: Schema) -> None:
-    """Refuse attributes, and so many areas, of which no release can be made, as soon as they are known."""
+    """Refuse, before data are read, more attributes or rows than a release can have."""
     if (number := len(schema.shape)) > MOST_ATTRIBUTES:
         raise ValueError(f"a release must be of at most {MOST_ATTRIBUTES} attributes, got {number}")
     if (rows := areas * math.prod(side + 1 for side in schema.shape)) > LARGEST_RELEASE:
@@ -141,7 +141,7 @@ def release(
     """Run the bottom-up mechanism once, publish all its tables, and write them to the new or empty folder `out`.
 
     Counts are people, shape (leaves, cells), of a weighted sample rounded as `mechanism.counts` does. Areas are the
-    levels below the root, `listed` if they are from a public list. Drawn are noisy cells in whole numbers.
+    levels below the root, `listed` if they are from a public list. The noisy cells are whole numbers.
     """
     schema, tree, totals, of_counts = mechanism.schema, mechanism.tree, mechanism.published, mechanism.of_counts
     if schema is None or tree is None:
@@ -149,14 +149,14 @@ def release(
     names = engine.level_names(areas, tree)
     check_size(tree.n_nodes, schema)
     engine.check_distinct((*names, *schema.attributes, "COUNT"))
-    engine.check_secure(rng, "noise", mechanism.noise, "exact")  # other noise ends
+    engine.check_secure(rng, "noise", mechanism.noise, "exact")  # noise of the other sampler is bounded
     exact = of_counts.counts(counts)
     if totals is not None:
         check_totals(totals, tree, exact)
     with engine.publishing(out, rng) as publish:
         cells = of_counts(exact, 1, rng)[0]
         if totals is not None:
-            chance = np.random.default_rng() if isinstance(rng, str) else rng  # noise is drawn: any will do
+            chance = np.random.default_rng() if isinstance(rng, str) else rng  # only rounds noisy cells
             cells = whole_cells(cells, totals, agreement(totals, tree, exact), chance)
             engine.tell_rare(engine.margins(schema, exact.sum(axis=0), cells.sum(axis=0)), "in the tables")
         rows = tree.n_nodes * math.prod(side + 1 for side in schema.shape)
@@ -226,9 +226,7 @@ def release_bottom_up(
             return BottomUp(epsilon, **settings, **known)
         return WeightedBottomUp(epsilon, largest_weight, shape, **settings, **known)
 
-    engine.check_secure(
-        rng, "noise", build((1,)).noise, "exact"
-    )  # what is wrong with the settings is told before data are read
+    engine.check_secure(rng, "noise", build((1,)).noise, "exact")  # refuses bad settings before data are read
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count, weight])
 
     def make(out: Path) -> engine.Published:

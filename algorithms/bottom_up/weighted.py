@@ -23,12 +23,12 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 UNITS = 2**20
-"""Parts of a person in which weights are added up."""
+"""Units of weight per person: weights are added up in whole units."""
 
-LEAST = 1e-12  # epsilon of the noise, see `TwoTailedGeometric`
-HEAVIEST = 2**31  # people for whom one record may stand
+LEAST = 1e-12  # smallest epsilon of the noise, see `TwoTailedGeometric`
+HEAVIEST = 2**31  # largest weight of one record, in people
 MOST = 2**33
-"""People for whom all records may stand, so that sums of units stay below 2**53."""
+"""Largest total weight, in people, so that sums of units are below 2**53."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +51,17 @@ class WeightedBottomUp(NoisyCounts):
 
     Notes
     -----
-    Data are records, shape (n, 2): the place of a cell in the histogram, row by row, and a weight in (0, W]. Others are
-    refused. Whole-number noise on sums of weights would leave their fractional parts in the clear, so weighted counts
-    are rounded before noise, halves up.
+    Data are records, shape (n, 2): the index of a cell in the histogram, row by row, and a weight in (0, W]. Others are
+    refused. Whole-number noise on sums of weights would reveal their fractional parts, so weighted counts are rounded
+    before noise is added, halves up.
 
-    **Proof of the sensitivity.** Weights are whole numbers of units of :math:`u = 2^{-20}` people, to which each is
-    rounded by itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums
-    of units are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
-    :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. It is attained: :math:`s = 1/2 - u` and
-    :math:`w = u` go from 0 to 1. Floating-point sums, which depend on the order of records, would break it
-    (Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially Private
-    Libraries and How to Fix It", 2022).
+    **Proof of the sensitivity.** Each weight is rounded to a whole number of units of :math:`u = 2^{-20}` people by
+    itself; then :math:`w \le \lceil W/u \rceil u`, and so :math:`\lceil w \rceil \le \lceil W \rceil`. Sums of units
+    are exact. A cell goes from :math:`r(s)` to :math:`r(s+w)` with :math:`r(s) = \lfloor s + 1/2 \rfloor`, and
+    :math:`r(s + w) \le r(s + \lceil w \rceil) = r(s) + \lceil w \rceil`. The bound is attained: for :math:`s = 1/2 - u`
+    and :math:`w = u` the cell goes from 0 to 1. Floating-point sums, which depend on the order of records, would break
+    the bound (Casacuberta, Shoemate, Vadhan and Wagaman, "Widespread Underestimation of Sensitivity in Differentially
+    Private Libraries and How to Fix It", 2022).
     """
 
     epsilon: float
@@ -82,16 +82,16 @@ class WeightedBottomUp(NoisyCounts):
             raise ValueError(
                 f"epsilon / ceil(largest weight) must be at least {LEAST:g}, got {self.epsilon:g} / {self._hidden}"
             )
-        self.of_counts.counts(np.zeros(self.shape, np.int64))  # refuses what does not fit
+        self.of_counts.counts(np.zeros(self.shape, np.int64))  # refuses a shape that does not fit
 
     @property
     def sensitivity(self) -> int:
-        """By how much one record changes the histogram at most, in people."""
+        """Largest change of the histogram by one record, in people."""
         return math.ceil(self.largest_weight)
 
     @cached_property
     def of_counts(self) -> BottomUp:
-        """The mechanism that is run on the rounded counts."""
+        """The mechanism on the rounded counts."""
         return BottomUp(self.law.epsilon, self.tree, self.schema, noise=self.noise, published=self.published)
 
     def counts(self, data: ArrayLike) -> Integers:

@@ -1,4 +1,4 @@
-"""Known bugs: mechanisms that do not keep their promise, each with its true loss. Sound mechanisms live elsewhere.
+"""Known bugs: mechanisms that do not keep their promise, each with its true loss.
 
 References
 ----------
@@ -22,11 +22,11 @@ A bug without a source in this list comes from an issue or MITRE's list of weakn
    noise drawn again until it fits needs a larger scale.
 .. [10] Holohan, Braghin, Mac Aonghusa and Levacher, "Diffprivlib: the IBM Differential Privacy Library", 2019: bounds
    are taken from the data where none are given, with a warning.
-.. [11] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: that a
-   row exists reveals a person.
+.. [11] Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009: the existence
+   of a row reveals a person.
 .. [12] Mironov, "On Significance of the Least Significant Bits for Differential Privacy", 2012.
 .. [13] Nissim, Raskhodnikova and Smith, "Smooth Sensitivity and Sampling in Private Data Analysis", 2007: a magnitude
-   of noise that follows the data reveals something about them.
+   of noise that depends on the data reveals something about them.
 .. [14] Thompson, Broadfoot and Elazar, "Methodology for the Automatic Confidentialisation of Statistical Outputs from
    Remote Servers at the Australian Bureau of Statistics", 2013: noise by keys of the records.
 """
@@ -40,7 +40,7 @@ __all__ = ["KnownBug", "known_bugs"]
 
 
 def known_bugs() -> dict[str, KnownBug]:
-    """Return the known bugs by name, each with a pair of databases that shows it, its loss there, and how it is found.
+    """Return the known bugs by name, each with a pair of databases that shows it, its loss on them and how it is found.
 
     Examples
     --------

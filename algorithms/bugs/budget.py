@@ -27,11 +27,11 @@ __all__ = [
 class NotebookGDPC(CountsBug):
     """GDPC as published: it takes `epsilon`, here below 1, as the success probability of the geometric draws.
 
-    **Bug.** In the notebook; the law needs ``1 - exp(-epsilon)``, as section 2.2 of the paper says.
-    **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. From 1 on there is no such law.
+    **Bug.** The notebook uses `epsilon`; the correct probability is ``1 - exp(-epsilon)`` (section 2.2 of the paper).
+    **True loss.** ``-log(1 - epsilon)``: 0.1054 for 0.1, 0.693 for 0.5, 2.303 for 0.9. `epsilon` must be below 1.
     """
 
-    below: ClassVar[float] = 1.0  # what epsilon must be
+    below: ClassVar[float] = 1.0  # epsilon must be below this
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,23 +57,23 @@ class MovedPersonGDPC(CountsBug):
     """GDPC as it is, with a promise about people who move: the factor 2 of a bounded neighbor relation is missing.
 
     **Claim.** Pure DP with `epsilon` when one person is replaced, as in the paper, by moving to another area.
-    **Bug.** A move changes two counts. **True loss.** ``2 * epsilon``, of which one count alone shows a half.
+    **Bug.** A move changes two counts. **True loss.** ``2 * epsilon``; one count alone shows half of it.
     """
 
     @property
     def claim(self) -> PureDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return PureDP(self.epsilon, "replace_one")
 
 
 class PublishedTwice(CountsBug):
     """A table published as preliminary figures and again as final ones, each time with the whole budget.
 
-    **Bug.** Each table by itself keeps the promise. **True loss.** ``2 * epsilon`` for whoever reads both.
+    **Bug.** Only each table by itself keeps the promise. **True loss.** ``2 * epsilon`` for a reader of both.
     """
 
     def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise, shape (2, cells)."""
+        """Return the release without noise, shape (2, cells)."""
         return np.stack([leaf_counts(data)] * 2)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
@@ -109,7 +109,7 @@ class SquareRootShares(CountsBug):
 class ForgottenLevelRDPC(RDPC):
     """RDPC whose budget is split over J levels, although J + 1 are measured: the root is forgotten.
 
-    **Bug.** Every level spends ``epsilon / J``: so one may read the paper's counts "for all J' < J".
+    **Bug.** Every level spends ``epsilon / J``: one can read the paper's counts "for all J' < J" in this way.
     **True loss.** ``(J + 1) / J`` times `epsilon`, all levels together. One leaf alone shows ``epsilon / J``.
     """
 

@@ -1,4 +1,4 @@
-"""What a known bug is: a mechanism with a promise that it does not keep, and a pair of databases that shows it."""
+"""Base classes of known bugs: mechanisms that break their promise, each with a pair of databases that shows it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class KnownBug:
     size : int
         Runs, selection included, with which an audit at confidence ``1 - 1e-6`` should find the bug, if it can.
     replayed : str
-        Kind of the violation that a replay shows; empty if none, as noise is drawn apart from what it is added to.
+        Kind of the violation that a replay shows; empty if it shows none, because noise is drawn without `add_noise`.
     loss : float
-        Pure-DP loss of this pair in nats, in the order that loses more.
+        Pure-DP loss of this pair in nats: the larger one of the two orders.
     found : {"counts", "witness", "refused", "replay"}
-        How it is found: by counting runs; by impossible outputs only, as no event of thresholds shows it; not by an
-        audit, which refuses runs that are not independent; or by a replay, as bugs of whole pipelines are.
+        Method that finds the bug: counting runs; impossible outputs only, if no threshold event shows it; none, if an
+        audit refuses runs that are not independent; or a replay, for bugs of whole pipelines.
     """
 
     mechanism: Any
@@ -62,7 +62,7 @@ class KnownBug:
 
     @property
     def relation(self) -> Relation:
-        """How the databases differ: as the promise has it."""
+        """Neighbor relation of the databases: that of the promise."""
         relation: Relation = self.mechanism.claim.relation
         return relation
 
@@ -70,8 +70,8 @@ class KnownBug:
 class CountsBug(GeometricBudget):
     """A known bug that adds geometric noise for another budget, or to other counts, than its promise needs."""
 
-    sensitivity: ClassVar[int] = 1  # what one person is taken to change
-    excess: ClassVar[float] = 1.0  # how many times the budget is spent
+    sensitivity: ClassVar[int] = 1  # assumed change of the counts by one person
+    excess: ClassVar[float] = 1.0  # budget spent, as a multiple of the promised budget
 
     @property
     def spent(self) -> float:
@@ -79,7 +79,7 @@ class CountsBug(GeometricBudget):
         return self.excess * self.epsilon / self.sensitivity
 
     def exact(self, data: ArrayLike) -> Integers:
-        """Return what a release would be without noise: counts, shape (cells,), or a total, shape ()."""
+        """Return the release without noise: counts, shape (cells,), or a total, shape ()."""
         return leaf_counts(data)
 
     def __call__(self, data: ArrayLike, size: int, rng: Rng) -> Integers:
@@ -100,7 +100,7 @@ class TableBug(GeometricBudget, ABC):
         return self._release(leaf_counts(counts), size, rng)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return how likely outputs are at least that only `x` can give, and only `y`: 0 where it is not known."""
+        """Return lower bounds on the probability of outputs that are possible only on `x`, and only on `y`."""
         x, y = leaf_counts(pair.x), leaf_counts(pair.y)
         if x.shape != y.shape:
             raise ValueError(f"the two databases must have the same cells, got {x.size} and {y.size}")
@@ -110,12 +110,12 @@ class TableBug(GeometricBudget, ABC):
     def _release(self, exact: Integers, size: int, rng: Rng) -> NDArray[Any]: ...
 
     def _alone(self, here: Integers, other: Integers) -> float:
-        """Return how likely outputs of one database are, at least, that the other cannot give."""
+        """Return a lower bound, 0 if unknown, on the probability of outputs that the other database cannot give."""
         return 0.0
 
 
 def check_levels(tree: Hierarchy) -> None:
-    """Refuse a tree without levels that could share a budget."""
+    """Refuse a tree without a level below the root: no budget would be shared."""
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     if tree.depth < 1:

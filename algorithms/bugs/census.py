@@ -1,7 +1,7 @@
-"""Known bugs of tables of counts: empty cells left out, and what is done to the noise with the truth at hand.
+"""Known bugs of tables of counts: empty cells without noise, and noisy counts that are changed by use of true counts.
 
 **Claim.** All promise pure DP with `epsilon` when one person is added or removed, by the two-tailed geometric noise of
-`GDPC`. What may be done afterwards: Dwork and Roth, 2014, proposition 2.1 (post-processing).
+`GDPC`. Post-processing is allowed if it does not use the data (Dwork and Roth, 2014, proposition 2.1).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = [
 ABSENT = -(2**31)  # stands for a row that a table does not have
 
 
-# What is left out because nobody is there
+# Cells treated differently because they are empty
 
 
 class UnperturbedZeros(TableBug):
     """Noise on every count except zeros, which are taken to be impossible cells.
 
-    **Bug.** A zero says for certain that nobody is there. **True loss.** Infinite: a person makes the cell noisy.
+    **Bug.** An empty cell is always released as 0. **True loss.** Infinite: one person makes the cell noisy.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -48,8 +48,8 @@ class UnperturbedZeros(TableBug):
 class PoissonScale(UnperturbedZeros):
     """Noise as large as the Poisson error of each count, so that published errors look alike.
 
-    **Bug.** The scale follows the true count, 0 included. **True loss.** Infinite: an empty cell is released as it is.
-    Other cells have no witness, but the tails of two scales drift apart without end. **Source.** Nissim et al., 2007.
+    **Bug.** The scale depends on the true count, 0 included. **True loss.** Infinite: an empty cell has no noise. Other
+    cells have no impossible outputs, but the loss is unbounded in the tails. **Source.** Nissim et al., 2007.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -66,7 +66,7 @@ class PoissonScale(UnperturbedZeros):
 class ObservedDomain(TableBug):
     """A table by age whose last row is the age of the oldest person: the domain is read from the data.
 
-    **Bug.** Someone older adds a row; rows beyond are `ABSENT`. **True loss.** Infinite.
+    **Bug.** An older person adds a row; missing rows are `ABSENT`. **True loss.** Infinite.
     **Source.** Korolova et al., 2009; opendp/smartnoise-sdk#309.
     """
 
@@ -85,8 +85,8 @@ class ObservedDomain(TableBug):
 class SkippedZeros(TableBug):
     """The total of an area, added up from its noisy cells; cells without people have no row and are skipped.
 
-    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance reveals how many cells are inhabited.
-    **True loss.** Infinite, by the tails alone. Without an inhabited cell the total is exact.
+    **Bug.** A ``GROUP BY`` returns no row for an empty cell, so the variance reveals the number of inhabited cells.
+    **True loss.** Infinite: the loss is unbounded in the tails. If all cells are empty, the total is exact.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Integers:
@@ -98,7 +98,7 @@ class SkippedZeros(TableBug):
 class EmptyAreaExit(TableBug):
     """Noise on every count, unless nobody lives in the area: then zeros are returned at once.
 
-    **Bug.** The early exit is taken on the true total. **True loss.** Infinite.
+    **Bug.** The early exit depends on the true total. **True loss.** Infinite.
     **Source.** google/differential-privacy#5.
     """
 
@@ -109,7 +109,7 @@ class EmptyAreaExit(TableBug):
         return 0.0 if other.any() or not here.any() else -math.expm1(self.noise.logpmf(here).sum())
 
 
-# What is done to the noise, or after it
+# Noise, or steps after it, that depend on true counts
 
 
 class SilentInvariant(TableBug):
@@ -131,7 +131,7 @@ class SilentInvariant(TableBug):
 class EditedToTruth(TableBug):
     """Noise on every count; then an edit brings it back to within a few people of the truth.
 
-    **Bug.** Post-processing may use what was released, not what is true: a count is off by at most `slack` people.
+    **Bug.** The edit uses true counts, not only released ones: a released count is off by at most `slack` people.
     **True loss.** Infinite, at one end of the range: probability ``exp(-slack * epsilon) / (1 + exp(-epsilon))``.
     """
 
@@ -154,8 +154,8 @@ class EditedToTruth(TableBug):
 class QualityGate(TableBug):
     """Noise on every count, and a gate that stops the release where one is too far off the truth.
 
-    **Bug.** What passes is within `tolerance` of the truth; the error of what is stopped is an output too.
-    **True loss.** Infinite: the far end of what passes on one database would be stopped on the other.
+    **Bug.** Released counts are within `tolerance` of the truth; the exception of a stopped release is an output too.
+    **True loss.** Infinite: some outputs that pass on one database would be stopped on the other.
     """
 
     tolerance: ClassVar[int] = 2
@@ -171,7 +171,7 @@ class QualityGate(TableBug):
         return passes - passes_both
 
     def _within(self, apart: Floats) -> float:
-        """Probability that every error is within the tolerance of the truth, and of a truth so far apart."""
+        """Probability that every noisy count is within the tolerance of both true counts, which differ by `apart`."""
         inside = self.noise.cdf(self.tolerance) - self.noise.cdf(apart - self.tolerance - 1)
         return float(np.prod(np.maximum(inside, 0.0)))
 
@@ -179,7 +179,7 @@ class QualityGate(TableBug):
 class RetriedNegatives(TableBug):
     """Noise on every count, drawn again and again until the count is not negative.
 
-    **Bug.** How often the draw fails depends on the true count. Cutting off at 0 would be sound.
+    **Bug.** The probability of a failed draw depends on the true count. Replacing negative counts by 0 would be sound.
     **True loss.** ``epsilon + log(1 + q - q**2)`` with ``q = exp(-epsilon)``, between counts of 0 and 1.
     **Source.** Holohan et al., 2020.
     """
@@ -194,7 +194,7 @@ class RetriedNegatives(TableBug):
 class PublicSize(TableBug):
     """Shares of the population: noisy counts over the number of people, which is taken as public.
 
-    **Bug.** Adding a person changes that number too. **True loss.** Infinite: few fractions have both denominators.
+    **Bug.** Adding a person changes that number too. **True loss.** Infinite: most shares need one of the numbers.
     """
 
     def _release(self, exact: Integers, size: int, rng: Rng) -> Floats:
@@ -202,8 +202,8 @@ class PublicSize(TableBug):
 
     def _alone(self, here: Integers, other: Integers) -> float:
         people, people_other = self._people(here), self._people(other)
-        step = people // math.gcd(people, people_other)  # every such noisy count makes a share of both
-        q, up = math.exp(-self.epsilon), -here % step  # to the next of them
+        step = people // math.gcd(people, people_other)  # its multiples give shares possible on both
+        q, up = math.exp(-self.epsilon), -here % step  # distance to the next multiple
         shared = math.tanh(self.epsilon / 2) * (q**up + q ** (step - up)) / (1 - q**step)
         return 0.0 if step == 1 else 1 - float(np.prod(shared))
 
@@ -216,7 +216,7 @@ class PublicSize(TableBug):
 class TalkativeError(TableBug):
     """Counts released as text; a negative one is replaced by an error message that quotes the true count.
 
-    **Bug.** The message of an error is an output. **True loss.** Infinite: a message that names a count proves it.
+    **Bug.** The error message is an output. **True loss.** Infinite: the message reveals the true count.
     **Source.** Our own; CWE-209.
     """
 

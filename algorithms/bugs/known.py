@@ -12,16 +12,16 @@ from algorithms.hierarchy import Hierarchy
 
 __all__ = ["KNOWN"]
 
-ONE_MORE, INHABITED = ([50, 3], [51, 3]), ([5, 0], [5, 1])  # counts on either database
+ONE_MORE, INHABITED = ([50, 3], [51, 3]), ([5, 0], [5, 1])  # counts on x, and on y
 MOVED, FEW, AREAS = ([50, 3], [49, 4]), ([0, 3], [1, 3]), [3, 2, 0, 5, 4, 1, 1]
 DEEPER, FULL = ([6, *AREAS], [7, *AREAS]), ([20000, 12767], [20000, 12768])
-SPENDER, MISSING = ([3, 1, 6], [3, 1, 6, 40]), ([30.0, 1.0, 6.0], [30.0, 1.0, 6.0, math.nan])  # values of people
+SPENDER, MISSING = ([3, 1, 6], [3, 1, 6, 40]), ([30.0, 1.0, 6.0], [30.0, 1.0, 6.0, math.nan])  # values, one a person
 HALVES, ONES = [0.5] * 16, [1.0] * 2040
-CODES, PAGES = [0, 0, 1, 3, 3, 3], list(range(2 * records.PAGE))  # of records
+CODES, PAGES = [0, 0, 1, 3, 3, 3], list(range(2 * records.PAGE))  # values, one a record
 NOBODY = np.zeros((0, 2), np.int64)
 DEEP, FLAT = Hierarchy.regular(2, 3), Hierarchy.regular(2, 1)
 LOW, LEVELS = "the first count is 50 or less", "the counts of all areas of the person are high, or all are low"
-Q = math.exp(-0.5)  # of two counts, the ratio of probabilities at an epsilon of 0.5
+Q = math.exp(-0.5)  # ratio of the geometric law's probabilities of successive values, at epsilon 0.5
 
 KNOWN = {
     "notebook": KnownBug(budget.NotebookGDPC(0.9), *ONE_MORE, LOW, 1_000, "loss", loss=-math.log(0.1)),

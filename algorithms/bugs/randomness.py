@@ -1,4 +1,4 @@
-"""Known bugs of where the noise comes from: two-tailed geometric, for a sensitivity of 1.
+"""Known bugs of random number generators: noise that is two-tailed geometric for a sensitivity of 1, but not random.
 
 **Claim.** All of them promise pure DP with `epsilon` when one person is added or removed.
 """
@@ -23,7 +23,7 @@ __all__ = ["CachedNoise", "ForkedAreas", "OneStream", "SeededByData", "SeededByT
 class SeededByData(TableBug):
     """Noise drawn from a generator that the counts themselves seed, so that a table always looks the same.
 
-    **Bug.** Whoever knows the algorithm knows the noise of every possible table. **True loss.** Infinite.
+    **Bug.** A reader who knows the algorithm can compute the noise of every possible table. **True loss.** Infinite.
     **Source.** Thompson et al., 2013.
     """
 
@@ -31,14 +31,14 @@ class SeededByData(TableBug):
         return np.tile(GDPC(self.epsilon)(exact, 1, np.random.default_rng(exact)), (size, 1))
 
     def _alone(self, here: Integers, other: Integers) -> float:
-        only_here, only_other = (self._release(counts, 1, "secure") for counts in (here, other))  # no use of `rng`
+        only_here, only_other = (self._release(counts, 1, "secure") for counts in (here, other))  # `rng` is not used
         return not np.array_equal(only_here, only_other)
 
 
 class OneStream(TableBug):
     """Noise drawn from a generator with a fixed seed, left behind from testing: every table gets the same stream.
 
-    **Bug.** The noise is in the source code; that of two tables cancels in their difference. **True loss.** Infinite.
+    **Bug.** The source code determines the noise, which cancels in the difference of tables. **True loss.** Infinite.
     Runs share their noise, so an audit must refuse them. **Source.** CWE-336.
     """
 
@@ -57,7 +57,7 @@ class SeededByTime(OneStream):
     """Noise drawn from a generator that is seeded with the time in whole seconds when a batch begins.
 
     **Bug.** A year has 3 * 10**7 seconds, and the day of a release is known. `clock` returns the time in seconds.
-    **True loss.** Infinite for whoever knows the second. Runs are not independent, so an audit must refuse them.
+    **True loss.** Infinite if the second is known. Runs are not independent, so an audit must refuse them.
     **Source.** CWE-337.
     """
 
@@ -83,7 +83,7 @@ class ForkedAreas(TableBug):
         return bool((shift != shift[self._draw(here.size)]).any())
 
     def _draw(self, areas: int) -> NDArray[np.int64]:
-        """Which of a worker's draws each area gets, shape (areas,)."""
+        """Index of the worker's draw that each area gets, shape (areas,)."""
         return np.arange(areas) % ((areas + 1) // 2)
 
 
@@ -106,6 +106,6 @@ class CachedNoise(TableBug):
         company_here, company_other = (np.sum(counts == counts[cell]) > 1 for counts in (here, other))
         if company_here or not company_other:
             return 0.0
-        # On the other database two cells are always equal; here their noises would have to make up for the shift.
+        # On `other` the two cells are always equal; on `here` only if their independent noises differ by `shift`.
         q, shift = math.exp(-self.epsilon), abs(int(here[cell] - other[cell]))
         return 1 - math.tanh(self.epsilon / 2) ** 2 * q**shift * (shift + (1 + q * q) / (1 - q * q))

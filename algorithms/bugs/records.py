@@ -1,4 +1,4 @@
-"""Known bugs of small pipelines that read records and publish tables: one pair of runs shows them, `audit.replay`.
+"""Known bugs of small pipelines that read records and publish tables; `audit.replay` shows them with one pair of runs.
 
 **Claim.** All of them promise pure DP with `epsilon` when one record is added or removed.
 """
@@ -19,9 +19,9 @@ __all__ = ["PAGE", "ImputesOnDemand", "NoLimitNoNoise", "PageByPage", "RaisesOnE
 
 Records = NDArray[Any]
 Table = NDArray[Any]
-LEVELS = 5  # of a field
-DONORS = 10_000  # records that an imputation looks through
-PAGE = 4  # records that are read at once
+LEVELS = 5  # number of values of the field
+DONORS = 10_000  # records that an imputation searches
+PAGE = 4  # records read at a time
 
 
 class PageByPage(GeometricBudget):
@@ -40,7 +40,7 @@ class PageByPage(GeometricBudget):
 class RaisesOnEmpty(GeometricBudget):
     """The number of records in every column, which is one number.
 
-    **Bug.** The first record says how many columns there are; without one it fails. **True loss.** Infinite.
+    **Bug.** The number of columns is read from the first record, so an empty file raises. **True loss.** Infinite.
     **Source.** Our own; Cebere et al., 2026.
     """
 
@@ -54,7 +54,7 @@ class RaisesOnEmpty(GeometricBudget):
 class ImputesOnDemand(GeometricBudget):
     """A histogram of codes from 0 to 4; -1 is missing, and imputed by looking through many donors.
 
-    **Bug.** That takes time. **True loss.** Infinite for whoever measures it. The tables keep the promise.
+    **Bug.** Imputation takes time. **True loss.** Infinite if an attacker can time it. The tables keep the promise.
     **Source.** Haeberlen et al., 2011.
     """
 

@@ -1,4 +1,4 @@
-"""Known bugs of sums and of finite arithmetic: values, or numbers of a computer, that are not those of the proof.
+"""Known bugs of sums and of finite arithmetic: values or machine numbers that violate the assumptions of the proof.
 
 **Claim.** All of them promise pure DP with `epsilon` when one person is added or removed.
 """
@@ -23,7 +23,7 @@ __all__ = [
     "RoundedFirst",
 ]
 
-HALF = np.float16  # a type so short that a small database shows what float64 does to a large one
+HALF = np.float16  # a short type: a small database shows rounding errors that float64 has on a large one
 
 
 class RawDataSummed(CountsBug):
@@ -44,14 +44,14 @@ class RawDataSummed(CountsBug):
 class BoundsFromData(GeometricBudget):
     """The sum of a variable, with noise for the largest value that occurs: the domain is read from the data.
 
-    **Bug.** Whoever has the largest value sets the scale of the noise. **True loss.** Infinite, by the tails alone.
+    **Bug.** The largest value sets the scale of the noise. **True loss.** Infinite: the loss is unbounded in the tails.
     **Source.** Holohan et al., 2019; IBM/differential-privacy-library#90.
     """
 
     def __call__(self, values: ArrayLike, size: int, rng: Rng) -> Integers:
         """Release the sum of `values`, whole numbers, shape (people,), `size` times over: shape (size,)."""
         exact = _whole_values(values)
-        largest = max(1, int(exact.max(initial=0)))  # a guard against noise of scale 0
+        largest = max(1, int(exact.max(initial=0)))  # avoids noise of scale 0
         law = TwoTailedGeometric(self.epsilon / largest)
         return add_noise(exact.sum(), law, size, rng, query="sum", sensitivity=largest)
 
@@ -59,7 +59,7 @@ class BoundsFromData(GeometricBudget):
 class NaNSurvivesClipping(GeometricBudget):
     """The sum of a variable clipped to `bound`, with noise for that; a missing value passes through the clipping.
 
-    **Bug.** Clipping leaves NaN as it is, and a last step writes 0 for a sum of NaN. **True loss.** Infinite.
+    **Bug.** Clipping does not change NaN, and the last step replaces a sum of NaN by 0. **True loss.** Infinite.
     **Source.** google/differential-privacy#405; opendp/opendp#2935.
     """
 
@@ -75,21 +75,21 @@ class NaNSurvivesClipping(GeometricBudget):
         return np.asarray(np.nan_to_num(noisy))
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return how often either database gives another sum than 0, where only the other has a missing value."""
+        """Return the probability of a nonzero sum on each database; 0 unless only the other has a missing value."""
         sums = np.array([self._sum(pair.x), self._sum(pair.y)])
         on_x, on_y = np.where(np.isnan(sums[::-1]) & ~np.isnan(sums), -np.expm1(self._law.logpmf(sums)), 0.0)
         return float(on_x), float(on_y)
 
     def _sum(self, values: ArrayLike) -> float:
         array = _values(values)
-        _whole_values(array[~np.isnan(array)])  # refuses anything but whole numbers
+        _whole_values(array[~np.isnan(array)])  # refuses values that are not whole numbers
         return float(np.clip(array, 0, self.bound).sum())
 
 
 class ReorderedSum(CountsBug):
     """The sum of shares in [0, 1], added up in the order in which they are stored, in short floats.
 
-    **Bug.** Small numbers vanish beside a large sum. The sensitivity of 1 is that of real numbers.
+    **Bug.** Small numbers added to a large sum are rounded away. The sensitivity of 1 holds for real numbers only.
     **True loss.** `epsilon` times the difference of the two sums: in half precision 2056 people can change it by 8; in
     float32 it takes 2**13 times as many. **Source.** Casacuberta et al., 2022.
     """
@@ -133,9 +133,9 @@ class RoundedFirst(CountsBug):
 class LaplaceHoles(TableBug):
     """Counts with Laplace noise in floating point: minus the logarithm of a uniform draw, and a fair sign.
 
-    **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so there are 2**bits magnitudes of noise and
-    no others. **True loss.** Infinite: most outputs are possible on one database only. No event of thresholds shows it;
-    it takes the last bits, or the outputs, which are listed up to 20 bits. **Source.** Mironov, 2012.
+    **Bug.** A uniform draw has `bits` bits (53 in float64, 24 in float32), so the noise has only 2**bits magnitudes.
+    **True loss.** Infinite: most outputs are possible on one database only. No threshold event shows it; an audit needs
+    the last bits, or the list of possible outputs, which is made up to 20 bits. **Source.** Mironov, 2012.
     """
 
     bits: int = 53
@@ -162,7 +162,7 @@ class LaplaceHoles(TableBug):
 
 
 def _values(values: ArrayLike) -> Floats:
-    """Return one number a person, shape (people,), or say what is wrong with them; NaN is let through."""
+    """Return one number a person, shape (people,); refuse other types and shapes, but not NaN."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"values must be numbers, got dtype {array.dtype}")

@@ -1,4 +1,4 @@
-"""Registers the known bugs: first those that show on any counts, then all others with the databases that show them."""
+"""Registers the known bugs: first bugs that show on any counts, then all others with databases that show them."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ ON_COUNTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "gdpc-notebook": (budget.NotebookGDPC, {}),
 }
 
-FEW = 5_000  # runs of what is slow, and shows at once
-HEAVIEST = 6.0  # weight of a record of a sample
+FEW = 5_000  # runs for slow mechanisms whose bugs need few runs
+HEAVIEST = 6.0  # largest weight of a record of a sample
 SAMPLE = np.array([[0, 2.5], [0, 3.25], [1, 4.0], [2, 2.75]])  # cell and weight
-COUNTS, PUBLISHED = [50, 30, 20], PublishedTotals(1, [80, np.nan])  # of three areas, in two states
+COUNTS, PUBLISHED = [50, 30, 20], PublishedTotals(1, [80, np.nan])  # counts of 3 areas, and totals of their 2 states
 TREE = Hierarchy.from_codes(["a", "a", "b"], ["1", "2", "1"])
-RHO = 0.5  # of a household query by itself: at its production budget a million runs show little
+RHO = 0.5  # rho of one household query: with that of 2020, a million runs show little
 PH1, PH8 = ("PH1_num", "state_A-G"), ("PH8_denom", "state_A-G")
 LEVELS = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
-OBSERVED = "state_of_previous_residence"  # the field whose levels are read from the data
+OBSERVED = "state_of_previous_residence"  # the field whose values are read from the data
 STAGES = ("measurements", "estimate", "rounded", "microdata")
 
 
@@ -103,7 +103,7 @@ def _classical() -> ons.ClassicalGaussian:
 def _register(
     name: str, kind: type, build: Callable[..., Any], shown: Callable[[], NeighborPair], **options: Any
 ) -> None:
-    """Register a known bug on databases that show it; the first line of the docstring of `kind` says what it is."""
+    """Register a known bug on databases that show it; the first docstring line of `kind` is its description."""
     about = (kind.__doc__ or "").partition("\n")[0]
     described: dict[str, Any] = {"about": about, "group": "known bugs", "pair_notes": NOTES, **options}
     register(System(name=f"bug-{name}", build=build, pairs={"shown": shown}, **described))

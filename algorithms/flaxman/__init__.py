@@ -1,8 +1,8 @@
 """The three counting algorithms of Flaxman (2019): geometric noise, raked geometric noise, averaged geometric noise.
 
 The paper calls each of them epsilon-DP and compares databases that differ in one person's *location*. This holds when a
-person is *added or removed*, which changes one count by one. Moving a person changes two counts, and costs up to twice
-as much. So the claims below say ``add_remove``; ``claim.under("replace_one")`` is the promise for a move.
+person is *added or removed*, which changes one count by one. Moving a person changes two counts: the loss may be twice
+as large. So the claims below say ``add_remove``; ``claim.under("replace_one")`` is the promise for a move.
 
 References
 ----------
@@ -40,8 +40,8 @@ from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["ADPC", "GDPC", "RDPC"]
 
-RARE = math.log(1e-40)  # outputs less likely than this are left out of a table of several counts
-LARGEST = 2**61  # sums of noisy counts stay in int64
+RARE = math.log(1e-40)  # a loss table of several counts omits outputs less likely than this
+LARGEST = 2**61  # largest sum of noisy counts, which then fits int64
 
 
 class EachCount(ABC):
@@ -56,7 +56,7 @@ class EachCount(ABC):
         """The law of the error of every count, or of one of its parts."""
 
     def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves,)."""
+        """Return the release without noise, shape (leaves,)."""
         return leaf_counts(counts)
 
     def __call__(self, counts: ArrayLike, size: int, rng: Rng) -> NDArray[Any]:
@@ -88,14 +88,14 @@ class RDPC(PureBudget):
     """Raked geometric DP counts: every area measured with a share of the budget, then raked from the top down.
 
     The paper says both that budgets split into J+1 parts and that counts for all J' < J are released. Here J+1 levels
-    are measured, the root and the J levels below it, each with ``epsilon / (J + 1)``; the deepest leaf sets the split.
+    are measured, the root and the J levels below it, each with ``epsilon / (J + 1)``; the deepest leaf defines J.
 
-    **Claim.** Pure DP with `epsilon` when one person is added or removed; moving a person leaves the root unchanged and
-    costs ``2 J / (J + 1)`` times `epsilon`.
+    **Claim.** Pure DP with `epsilon` when one person is added or removed; moving a person does not change the root, so
+    its loss is ``2 J / (J + 1)`` times `epsilon`.
     **Sensitivity.** One person changes one count by 1 at each level.
     **Source.** Flaxman, 2019, section 2.2; `Hierarchy.rake` has the rule for families that add up to zero or less.
 
-    `epsilon` is in nats, positive and finite. Released are the leaves, as in the paper's experiments, or with
+    `epsilon` is in nats, positive and finite. The output has the leaves, as in the paper's experiments, or with
     ``output="all"`` all areas, in the order of `Hierarchy.totals`.
     """
 
@@ -129,7 +129,7 @@ class RDPC(PureBudget):
         return self.tree.parent, released, self.tree.leaves
 
     def exact(self, counts: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves,), or (areas,) for all."""
+        """Return the release without noise, shape (leaves,), or (areas,) for all."""
         return self._totals(counts)[self.areas[1]]
 
     def _totals(self, counts: ArrayLike) -> NDArray[np.int64]:
@@ -141,7 +141,7 @@ class RDPC(PureBudget):
         areas, depth = self.areas[1], self.tree.depth + 1
         released = np.empty((size, areas.size))
         for rows in chunks(size, exact.size):
-            # One person is in one area of each level that reaches down to her leaf.
+            # A person is in one area of each level down to the level of the person's leaf.
             noisy = add_noise(
                 exact, self.noise, rows.stop - rows.start, rng, query="all areas", sensitivity=(depth, math.sqrt(depth))
             )
@@ -190,8 +190,8 @@ class ADPC(PureBudget, EachCount):
             total: Any = 0
             for part in range(1, self.parts + 1):
                 total += add_noise(exact, self.noise, runs, rng, query=f"part {part}", sensitivity=1)
-            # The mean of noisy counts, divided once: to add the exact count to a mean of noise would round by it, and
-            # so leave its mark on the last bits wherever 1 / parts is no binary fraction.
+            # Divide the sum of noisy counts once. Adding the exact count to a mean of noise would round depending on
+            # the count, so the last bits would reveal it wherever 1 / parts is not a binary fraction.
             np.divide(total, self.parts, out=released[rows])
         return released
 
@@ -223,9 +223,9 @@ class ADPC(PureBudget, EachCount):
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
         """Return the law of the privacy loss of `pair`, or None if its support is too large for a table.
 
-        In the tails the loss grows towards `epsilon` per person without reaching it, so theory gives the supremum. If
-        several counts change, the table omits outputs less likely than 1e-40 on both databases; where the product of
-        tables is too large, it is an upper bound on a fine grid, as `audit.exact.compose_losses` says.
+        In the tails the loss approaches `epsilon` per person without reaching it, so the supremum is set from theory.
+        If several counts change, the table omits outputs less likely than 1e-40 on both databases; if the product of
+        tables is too large, it is an upper bound on a fine grid (see `audit.exact.compose_losses`).
         """
         shifts = changes(leaf_counts(pair.x), leaf_counts(pair.y))
         reach = math.ceil(740 / self.noise.epsilon)
@@ -237,7 +237,7 @@ class ADPC(PureBudget, EachCount):
         return compose_losses(tables[shift] for shift in shifts)
 
     def _loss_of_count(self, shift: int, reach: int, rare: float) -> LossDistribution:
-        """Loss of one count that differs by `shift`: of errors up to `reach` and log-probabilities from `rare` on."""
+        """Loss of one count that differs by `shift`, over errors up to `reach` with log-probability `rare` or more."""
         moved = shift * self.parts
         log_law = self.logpmf_sum(np.arange(reach + moved + 1))
         s = np.arange(-reach, reach + moved + 1)
@@ -255,18 +255,18 @@ class ADPC(PureBudget, EachCount):
             total = np.rint(cells * self.parts)
             possible = np.isfinite(total) & (total / self.parts == cells)
         s = np.abs(np.where(possible, total, 0) - exact * self.parts)
-        # Errors repeat: a table of their law is shorter than the list of them, unless noise is very wide.
+        # Errors repeat, so a table of their law is shorter than their list, unless noise is very large.
         most = s.max(initial=0)
         log_law = self.logpmf_sum(np.arange(most + 1))[s.astype(np.int64)] if most < s.size else self.logpmf_sum(s)
         return np.where(possible, log_law, np.where(np.isnan(cells), np.nan, -np.inf))
 
 
 def _split(epsilon: float, parts: int) -> TwoTailedGeometric:
-    """Noise for one of `parts` equal parts of the budget, the whole budget checked under its own name."""
+    """Noise for one of `parts` equal parts of the budget; the whole budget is checked first, so errors name it."""
     return TwoTailedGeometric(TwoTailedGeometric(epsilon).epsilon / parts)
 
 
 def _log_binomial(n: NDArray[np.float64] | float, k: int) -> NDArray[np.float64]:
-    """Log of the binomial coefficient, factor by factor: the log-gammas of a large `n` would cancel."""
+    """Log of the binomial coefficient, factor by factor: a difference of log-gammas of a large `n` would cancel."""
     above = np.asarray(n, np.float64)
     return np.asarray(sum((np.log(above - j) for j in range(k)), np.zeros_like(above)) - gammaln(k + 1))

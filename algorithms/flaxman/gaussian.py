@@ -1,4 +1,4 @@
-"""Counts with discrete Gaussian noise: what zero-concentrated privacy is promised with."""
+"""Counts with discrete Gaussian noise, which promise zero-concentrated DP."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from audit.exact import LossDistribution
 
 __all__ = ["GaussianCounts"]
 
-LEAST, MOST = 1e-24, 1e23  # of rho: the noise has its limits
+LEAST, MOST = 1e-24, 1e23  # smallest and largest rho, from the limits of the noise
 
 
 @dataclass(frozen=True)
 class GaussianCounts(EachCount):
     """Discrete Gaussian counts: discrete Gaussian noise of ``sigma**2 = 1 / (2 rho)`` on the count of every leaf.
 
-    **Claim.** Zero-concentrated DP with `rho` when one person is added or removed; moving a person changes two counts
-    and costs twice that, half of what `ZCDP.under` allows for (Canonne, Kamath and Steinke, "The Discrete Gaussian for
+    **Claim.** Zero-concentrated DP with `rho` when one person is added or removed. Moving a person changes two counts
+    and has twice this rho, half of the bound of `ZCDP.under` (Canonne, Kamath and Steinke, "The Discrete Gaussian for
     Differential Privacy", 2020, theorem 4).
     **Sensitivity.** One person changes one count by 1.
     """
@@ -41,14 +41,14 @@ class GaussianCounts(EachCount):
 
     @property
     def claim(self) -> ZCDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return ZCDP(self.rho)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of `pair`, which has no upper bound; None where it would be too large.
+        """Return the law of the privacy loss of `pair`, which is unbounded; None if its table would be too large.
 
-        The table of a changed count reaches 40 sigma and 32 times the change beyond: Renyi divergences up to order 32
-        are exact. Where the product of several tables is too large, it is an upper bound on a fine grid, as
-        `audit.exact.compose_losses` says.
+        The table of a changed count covers errors up to 40 sigma plus 32 times the change, so Renyi divergences up to
+        order 32 are exact. If the product of several tables is too large, it is an upper bound on a fine grid (see
+        `audit.exact.compose_losses`).
         """
         return loss_of_changes([(self.noise, changes(leaf_counts(pair.x), leaf_counts(pair.y)))])

@@ -1,4 +1,4 @@
-"""The two files in which the contest told which values a field may have: its specifications, and a codebook."""
+"""Readers of the two files in which the contest lists the values of each field: specifications and a codebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
     """
     name = os.fspath(path)
     try:
-        lines = read_bytes(Path(name)).decode(errors="replace").splitlines()  # labels do not matter
+        lines = read_bytes(Path(name)).decode(errors="replace").splitlines()  # labels are ignored
     except OSError as error:
         raise ValueError(f"codebook must be a file that can be read, got {name} ({error.strerror})") from error
     fields: dict[str, dict[str, None]] = {}
@@ -43,12 +43,12 @@ def read_contest(
 ) -> Schema:
     """Return the fields of the contest and the values that each may have, as NistDp3 defines them.
 
-    A field has the values that the codebook lists. One that is not there has the whole numbers from 0 to its ``maxval``
-    in the specifications, or special `bins`: a file as of `read_specification`, for wide numbers, and for the five
-    fields whose values the contest allowed to be read from the data (`algorithms.bugs.systems.nist.DomainFromData`).
+    A field has the values in `bins`, a file in the format of `read_specification`; else those in the codebook; else the
+    whole numbers from 0 to its ``maxval`` in the specifications. `bins` are for wide numbers, and for the five fields
+    whose values the contest allowed to be read from the data (`algorithms.bugs.systems.nist.DomainFromData`).
 
-    These files are public only as far as they are not made from the data to be protected: ``maxval`` and ``count`` of
-    ``colorado-specs.json`` are what was found in the records of Colorado, which are public.
+    These files must not be made from the data to be protected: ``maxval`` and ``count`` of ``colorado-specs.json`` were
+    computed from the records of Colorado, which are public.
     """
     fields = read_named(specifications, "specifications")
     if not isinstance(fields, dict) or not fields or not all(isinstance(field, dict) for field in fields.values()):

@@ -1,4 +1,4 @@
-"""Groups of fields that share a histogram: chosen on public records alone, explained, the same every time."""
+"""Groups of fields that share a histogram: a deterministic choice on public records alone, with its reasons."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = [
     "read_groups",
 ]
 
-LEAST = 0.3  # association from which fields are joined
-MOST_BINS = 2_000  # of a group: on public records of KDD Census-Income better than 300 and 5,000 from epsilon 0.3 to 8
-SAME = 12  # decimals to which associations count as equal
-SHOWN = 3  # pairs of a kind that are named
+LEAST = 0.3  # smallest association for which fields are joined
+MOST_BINS = 2_000  # per group; better than 300 and 5,000 on public KDD Census-Income records for epsilon 0.3 to 8
+SAME = 12  # associations that agree to this many decimals count as equal
+SHOWN = 3  # number of pairs of each kind that are listed
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Decision:
 
     first: str
     second: str
-    association: float  # mean over fields of the one and the other; NaN where it was not counted
-    bins: int  # of the histogram of both together
+    association: float  # mean over pairs of a field of each group; NaN if not computed
+    bins: int  # bins of the joint histogram
     joined: bool = False
 
     def __str__(self) -> str:
@@ -57,9 +57,9 @@ class Groups:
     fields : tuple of tuple of str
         Fields of each group.
     decisions : tuple of Decision
-        All decisions: joins in their order, then the pairs of groups left apart, the most associated first.
+        All decisions: joins in their order, then the pairs of groups not joined, the most associated first.
     least, max_bins : float, int or None
-        The least association for which groups are joined, and the most bins of a joined one; None if they were given.
+        Smallest association for which groups are joined, and most bins of a group; None if the user gave the groups.
     """
 
     fields: tuple[tuple[str, ...], ...]
@@ -143,7 +143,7 @@ def read_groups(path: str | os.PathLike[str]) -> Groups:
 
 
 def check_one_source(public: Any, groups: Any) -> None:
-    """Refuse both sources of groups, public records and a list, and none."""
+    """Refuse calls with both sources of groups, public records and a list, and calls with none."""
     if (public is None) == (groups is None):
         raise ValueError("public or groups is needed, and not both: the data must have no say in the groups")
 
@@ -156,17 +156,17 @@ def choose_groups(
     Parameters
     ----------
     public_records : array_like of int, shape (n, fields)
-        Codes of public records of the same kind, at least one, and far more than any field has levels.
+        Codes of public records of the same kind: at least one, and far more than any field has values.
     max_bins : int
-        Most bins of a group, 2**22 at most; no less than the levels of any field.
+        Most bins of a group: at most 2**22, at least the number of values of any field.
     least : float
-        Least mean association for which two groups are joined, in (0, 1].
+        Smallest mean association for which two groups are joined, in (0, 1].
 
     Notes
     -----
-    Each step joins the two groups whose fields are most associated on average, the first of equals, among pairs with an
-    average of at least `least` and at most `max_bins` bins together. Association is the bias-corrected Cramer's V of
-    each field of one with each of the other (Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013).
+    Each step joins the two groups with the largest mean association (the first of ties), among pairs with a mean of at
+    least `least` and at most `max_bins` joint bins. The mean is over the bias-corrected Cramer's V of each field of one
+    group with each of the other (Bergsma, "A bias-correction for Cramer's V and Tschuprow's T", 2013).
     The rule is our own: Gardner, "NistDp3: Differential Privacy 3, Write-up and Privacy Proof", says only that groups
     are chosen on public data.
     """
@@ -186,10 +186,10 @@ def choose_groups(
     while True:
         pairs = {places: decision(*(groups[at] for at in places)) for places in combinations(range(len(groups)), 2)}
         means = {places: round(pair.association, SAME) for places, pair in pairs.items() if pair.bins <= max_bins}
-        near = {places: mean for places, mean in means.items() if mean >= least}  # NaN is not
+        near = {places: mean for places, mean in means.items() if mean >= least}  # leaves out NaN
         if not near:
             break
-        one, other = max(near, key=near.__getitem__)  # the first of equals
+        one, other = max(near, key=near.__getitem__)  # the first of ties
         joins.append(replace(pairs[one, other], joined=True))
         groups[one] = tuple(sorted(groups[one] + groups.pop(other)))
     apart = sorted(
@@ -200,7 +200,7 @@ def choose_groups(
 
 
 def _associations(records: NDArray[Any], schema: Schema) -> NDArray[np.float64]:
-    """Return the association of every two fields; NaN where their table is too large to count."""
+    """Return the association of every two fields; NaN where their cross table is too large."""
     shape, columns = schema.shape, np.ascontiguousarray(records.T)
     values = np.full((len(shape), len(shape)), math.nan)
     for one, other in combinations(range(len(shape)), 2):

@@ -1,4 +1,4 @@
-"""NistDp3 as a mechanism: noisy histograms of groups of fields, a cut, synthetic rows; and its stages one by one."""
+"""NistDp3 as a mechanism: noisy histograms of groups of fields, a cut, synthetic rows; each stage is one too."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["HistogramStage", "MeasurementStage", "NistDp3"]
 Law = Literal["laplace", "geometric"]
 Stage = Literal["measurements", "thresholded", "counted"]
 Chosen = Sequence[str | Sequence[str]] | None
-AT_ONCE = 2**20  # bins or rows of runs that are worked on together
-LEAST_SHARE = 1e-12  # epsilon of a histogram, see `TwoTailedGeometric`
+AT_ONCE = 2**20  # bins or rows, over all runs, that are processed together
+LEAST_SHARE = 1e-12  # smallest epsilon of a histogram, see `TwoTailedGeometric`
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,21 +45,21 @@ class NistDp3(PureBudget):
     schema, groups : Schema, Groups
         From public specifications and data alone; each histogram has at most 2**22 bins.
     epsilon : float
-        Budget in nats of the whole, positive and finite.
+        Total budget in nats, positive and finite.
     factor : float
         Factor of the cut, 0 or more: a noisy count below ``factor * scale * log10(bins)`` becomes 0.
     rows : int
         Number of synthetic rows, from 1 to 50 million; rows times fields are a billion at most.
     law : {"laplace", "geometric"}
-        Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as its author has it, or two-tailed geometric of
-        the same rate, which secure releases need.
+        Noise of every bin: Laplace of scale ``len(groups) / epsilon``, as in the author's code, or two-tailed geometric
+        of the same rate, which secure releases need.
 
     Notes
     -----
     The author states that the cut is proportional to ``scale * log10(bins)``, but not its factor. The default is
     :math:`\ln 10`: Laplace noise exceeds :math:`b\ln B` with probability :math:`1/(2B)`, so an empty histogram keeps
-    half a spurious bin on average, whatever its size; with geometric noise, :math:`q = e^{-1/b}`, from :math:`q/(1+q)`
-    to :math:`1/(1+q)` of a bin. Memory holds one histogram, and what the cut leaves of the others.
+    half a spurious bin on average, whatever its size. With geometric noise and :math:`q = e^{-1/b}` it keeps
+    :math:`q/(1+q)` to :math:`1/(1+q)` bins. Memory holds one whole histogram, and only the bins kept of the others.
     """
 
     schema: Schema
@@ -127,7 +127,7 @@ class NistDp3(PureBudget):
 
     @property
     def spurious(self) -> tuple[float, ...]:
-        """For each group, how many bins noise alone would keep on average in an empty histogram."""
+        """For each group, the expected number of bins of an empty histogram that the cut keeps, by noise alone."""
         law = self.noise
         geometric = isinstance(law, TwoTailedGeometric)
         # A bin is kept if its count is not below the cut and does not round to 0.
@@ -173,7 +173,7 @@ class NistDp3(PureBudget):
         return Fitted(self.schema, self.groups, tuple(filled), tuple(counts), self.rows)
 
     def stage(self, name: Stage, *, only: Chosen = None) -> HistogramStage:
-        """Return noisy histograms, before or after the cut, or rows counted by bins, of all groups or `only` some."""
+        """Return a stage as a mechanism: histograms before or after the cut, or of rows, of all groups or of `only`."""
         if name not in get_args(Stage):
             raise ValueError(f"stage must be one of {', '.join(get_args(Stage))}, got {name!r}")
         names = self.groups.names
@@ -205,7 +205,7 @@ class HistogramStage:
 
     @property
     def claim(self) -> PureDP:
-        """What the stage promises."""
+        """Promise of the stage."""
         return PureDP(self.nist.epsilon * len(self.only) / len(self.nist.groups))
 
     @property
@@ -214,7 +214,7 @@ class HistogramStage:
         return sum(self.nist.bins[group] for group in self.only)
 
     def exact(self, records: ArrayLike) -> NDArray[Any]:
-        """Return the histograms without noise and cut, group after group; of rows, how many would be in each bin."""
+        """Return the histograms without noise and cut, group after group; for stage "counted" scaled to `rows` rows."""
         exact = check_records(records, self.nist.schema)
         counts = np.concatenate([self.nist.histogram(exact, group) for group in self.only])
         return counts * (self.nist.rows / max(1, len(exact))) if self.name == "counted" else counts
@@ -239,14 +239,14 @@ class HistogramStage:
 
 
 class MeasurementStage(HistogramStage):
-    """The noisy histograms of some groups of NistDp3, of which the law is known."""
+    """The noisy histograms of some groups of NistDp3, whose law is known."""
 
     def components(self) -> list[MeasurementStage]:
-        """Return each group as a mechanism with one law of noise, for estimates to examine one by one."""
+        """Return a mechanism with one law of noise for each group; estimates examine them one by one."""
         return [replace(self, only=(group,)) for group in self.only]
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the loss of a pair of databases, all groups together, as `algorithms.noise.losses` says."""
+        """Return the loss of a pair of databases over all groups together; see `algorithms.noise.losses`."""
         return loss_of_changes([(self.nist.noise, self.exact(pair.y) - self.exact(pair.x))])
 
     def log_likelihood(self, outputs: ArrayLike, records: ArrayLike) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Records of categorical fields as codes: one row a record, one column a field, and never a cell over all fields."""
+"""Records of categorical fields as codes: one row a record, one column a field; the full cross table is never made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST_GROUP = 2**22
 
 
 def check_records(records: ArrayLike, schema: Schema, *, name: str = "records") -> NDArray[Any]:
-    """Return records, shape (n, fields), the same array where it was one, or refuse them. There may be none."""
+    """Return checked records, shape (n, fields), without a copy if they are an array; there may be no records."""
     codes, fields = np.asarray(records), len(schema.attributes)
     if codes.ndim != 2 or codes.shape[1] != fields:
         raise ValueError(f"{name} must have one column for each of {fields} fields, got shape {codes.shape}")

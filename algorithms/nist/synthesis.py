@@ -1,4 +1,4 @@
-"""Synthetic rows from noisy histograms: one bin a group, as likely as its count, independently across groups."""
+"""Synthetic rows from noisy histograms: for each group, independently, a bin drawn in proportion to its noisy count."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_ROWS, MOST_VALUES = 50_000_000, 1_000_000_000  # of a release: a few gigaby
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Bins of every group whose noisy count the cut leaves above 0, and these counts: what rows are made from."""
+    """The input of synthesis: for each group, the bins with a noisy count above 0 after the cut, and these counts."""
 
     schema: Schema
     groups: Groups
@@ -31,12 +31,12 @@ class Fitted:
 
     @property
     def uniform(self) -> tuple[str, ...]:
-        """Names of the groups of which the cut left nothing: their rows are uniform over all bins, noise alone."""
+        """Names of the groups without a bin above the cut: their rows are uniform over all bins, pure noise."""
         return tuple(name for name, counts in zip(self.groups.names, self.counts, strict=True) if not counts.size)
 
     @property
     def people(self) -> int:
-        """What the histogram with the fewest bins counts, at least 1: the least noise, and the least that is cut."""
+        """Noisy number of people, at least 1, from the histogram with the fewest bins: least noise, least cut off."""
         sizes = [math.prod(self._levels(group)) for group in range(len(self.groups))]
         return max(1, int(self.counts[int(np.argmin(sizes))].sum()))
 
@@ -52,7 +52,7 @@ class Fitted:
         return columns
 
     def synthesize(self, rows: int | None = None, rng: np.random.Generator | None = None) -> NDArray[Any]:
-        """Make synthetic rows, shape (rows, fields), by any generator: the histograms have their noise already."""
+        """Make synthetic rows, shape (rows, fields); any generator will do, as the histograms are already noisy."""
         number = check_rows(self.rows if rows is None else rows, len(self.schema.attributes))
         chance = np.random.default_rng() if rng is None else rng
         place = {name: column for column, name in enumerate(self.schema.attributes)}
@@ -68,7 +68,7 @@ class Fitted:
 
 
 def check_rows(rows: int, fields: int) -> int:
-    """Return a number of rows, or refuse it: a release has at most 50 million, and a billion values."""
+    """Return the number of rows; refuse more than 50 million rows or a billion values."""
     if whole_number("rows", rows, least=1) > MOST_ROWS:
         raise ValueError(f"rows must be at most {MOST_ROWS:,}, got {rows:,}")
     if rows * fields > MOST_VALUES:
@@ -77,11 +77,11 @@ def check_rows(rows: int, fields: int) -> int:
 
 
 def draw_bins(counts: NDArray[np.int64], rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw bins in proportion to whole counts, shape (runs, bins), exactly; if all are 0, every bin is as likely."""
+    """Draw bins exactly in proportion to whole counts, shape (runs, bins); uniformly if all counts are 0."""
     runs, bins = counts.shape
     weights = np.where(counts.any(axis=1, keepdims=True), counts, 1)
     totals = weights.sum(axis=1, keepdims=True)
-    filled = np.flatnonzero(weights)  # few of the bins: a search among these stays in the cache
+    filled = np.flatnonzero(weights)  # few bins: searching only these fits the processor's cache
     ends = weights.reshape(-1)[filled].cumsum()
     tickets = rng.integers(0, totals, (runs, rows))
     tickets += np.cumsum(totals, axis=0) - totals

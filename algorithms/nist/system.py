@@ -1,7 +1,7 @@
-"""Registers NistDp3 and its release, on one half of bundled survey records; the other half groups the fields.
+"""Registers NistDp3 and its release, on one half of bundled survey records; the other half determines the groups.
 
-A release holds ``microdata.csv``, synthetic rows; ``groups.txt`` and ``groups.json``, which fields share a histogram
-and why, for readers and for `read_groups`; and ``noisy_measurements.csv``, every bin that is not 0 after the cut.
+A release contains ``microdata.csv``, synthetic rows; ``groups.txt`` and ``groups.json``, the groups of fields and the
+reasons for them, for readers and for `read_groups`; and ``noisy_measurements.csv``, all bins not 0 after the cut.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = ["release"]
 
 PEOPLE, ROWS = 500, 200  # protected records, and synthetic rows of a run
 USUAL = partial(NistDp3, epsilon=1.0, rows=ROWS)
-WRITTEN = 2**15  # synthetic rows that are turned into text at a time
+WRITTEN = 2**15  # synthetic rows that are formatted at a time
 
 
 @cache
@@ -70,12 +70,12 @@ def release(
 ) -> engine.Published:
     """Run NistDp3 once on codes of records, shape (n, fields), and write it to the new or empty folder `out`.
 
-    There are as many synthetic rows as the mechanism says, or `as_counted` by its noise; there may be no record. Drawn
-    are the noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields).
+    The number of synthetic rows is that of the mechanism, or with `as_counted` the noisy number of records. Records may
+    be empty. `drawn` has the noisy histograms after the cut, and codes of synthetic rows, shape (rows, fields).
     """
     schema, groups = nist.schema, nist.groups
     engine.check_distinct(("GROUP", *schema.attributes, "COUNT"))
-    engine.check_secure(rng, "law", nist.law, "geometric")  # noise in floating point leaks
+    engine.check_secure(rng, "law", nist.law, "geometric")  # floating-point noise reveals exact counts
     group = engine.TableColumn("GROUP", "fields that share a histogram", codes=groups.names)
     bins = engine.attribute_columns(schema, more="; empty where the group has no such field", noisy=True)
     with engine.publishing(out, rng) as publish:
@@ -111,7 +111,7 @@ def release(
 
 
 def _ledger(nist: NistDp3, uniform: Sequence[str]) -> str:
-    """Return what the release spends on what, and promises in the end, in words."""
+    """Return the text of the ledger: the budget and noise of each group, and the promise of the release."""
     lines = [f"{'BINS':>9} {'EPSILON':>9} {'SCALE':>9} {'THRESHOLD':>9} {'SPURIOUS':>9}  GROUP"]
     lines += [
         f"{bins:>9,} {nist.share:>9.4g} {nist.scale:>9.4g} {cut:>9.1f} {spurious:>9.2f}  {name}"
@@ -147,7 +147,7 @@ def _synthetic_rows(schema: Schema, synthetic: NDArray[Any]) -> Iterator[tuple[s
 
 
 def _by_level(schema: Schema, exact: NDArray[Any], synthetic: NDArray[Any]) -> Iterator[engine.Group]:
-    """Yield the records by level of each field, and of as many synthetic ones."""
+    """Yield for each field the records by value, and the synthetic rows by value, scaled to the number of records."""
     share = len(exact) / len(synthetic)
     for (name, levels), real, made in zip(schema.attributes.items(), exact.T, synthetic.T, strict=True):
         old, new = (np.bincount(codes, minlength=len(levels)) for codes in (real, made))
@@ -157,7 +157,7 @@ def _by_level(schema: Schema, exact: NDArray[Any], synthetic: NDArray[Any]) -> I
 def _own(
     data: str, *, spec: str, public: str | None = None, groups: str | None = None, recode: str | None = None
 ) -> System:
-    """Describe the algorithm on records of the user's own, the last of which joins; fields grouped as for a release."""
+    """Return the system on the user's records, with groups as for a release; the pair adds the last record."""
     check_one_source(public, groups)
     schema = read_specification(Path(spec))
     chosen = choose_groups(_public(public, schema), schema) if groups is None else read_groups(groups)
@@ -217,7 +217,7 @@ def release_nist(
     settings: dict[str, Any] = {"rows": rows} if rows is not None else {}
     settings |= {"factor": factor} if factor is not None else {}
     known = None if groups is None else read_groups(groups)
-    NistDp3(schema, known or Groups.single(schema), epsilon, **settings)  # refuses settings before records are read
+    NistDp3(schema, known or Groups.single(schema), epsilon, **settings)  # refuses bad settings before records are read
 
     def make(out: Path) -> engine.Published:
         limits = {} if max_bins is None else {"max_bins": max_bins}

@@ -1,4 +1,4 @@
-"""How far synthetic rows are from real ones: total-variation distance of random margins of a few fields."""
+"""Utility of synthetic rows: their total-variation distance to real rows on random margins of a few fields."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from audit.arguments import whole_number
 
 __all__ = ["marginal_distance"]
 
-MOST_CELLS = 2**63  # that int64 numbers
-TABULATED = 2**22  # most cells of a margin that are counted in a table; of larger ones only those that occur
+MOST_CELLS = 2**63  # int64 can number this many cells
+TABULATED = 2**22  # most cells of a margin counted in a full table; larger margins count only cells that occur
 
 
 def marginal_distance(
@@ -39,7 +39,7 @@ def marginal_distance(
     schema : Schema
         Fields and levels.
     ways, marginals : int
-        Number of fields in a margin, and of different sets of fields; all sets if there are no more.
+        Number of fields in a margin, and number of different sets of fields, or all sets if there are fewer.
     rng : numpy Generator
         Chooses the sets; the same seed chooses the same sets.
     """

@@ -1,4 +1,4 @@
-"""What mechanisms that add noise to counts share: pairs of databases, their changes, and likelihoods cell by cell."""
+"""Common code of mechanisms that add noise to counts: pairs of databases, their changes, and likelihoods by cell."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ __all__ = [
     "log_likelihood_of_cells",
 ]
 
-CHUNK = 2**17  # cells worked on at a time: what fits the processor's cache
-ATOMS = 2**22  # largest support on which an exact law is tabulated
-CELLS = 1000  # most changed counts of which it is
-EXACT = 2**53  # whole changes below it are exact
+CHUNK = 2**17  # cells processed at a time: they fit the processor's cache
+ATOMS = 2**22  # largest support of a tabulated law
+CELLS = 1000  # most changed counts whose joint law is tabulated
+EXACT = 2**53  # whole numbers below this are exact in float64
 DISJOINT = LossDistribution(np.empty(0), np.empty(0), 1.0, 1.0)  # no output is possible on both databases
 
 
 class Pair(Protocol):
-    """Two databases of counts: what an exact loss needs to know of a pair of neighbors."""
+    """Two databases of counts: the part of a pair of neighbors that exact losses use."""
 
     @property
     def x(self) -> NDArray[np.int64]:
-        """The first."""
+        """The first database."""
         ...
 
     @property
     def y(self) -> NDArray[np.int64]:
-        """The second."""
+        """The second database."""
         ...
 
 
 class Databases(NamedTuple):
-    """Two databases and nothing else."""
+    """Two databases, without a neighbor relation or label."""
 
     x: NDArray[Any]
     y: NDArray[Any]
@@ -61,12 +61,12 @@ class PureBudget:
 
     @property
     def claim(self) -> PureDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return PureDP(self.epsilon)
 
 
 def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
-    """Return the counts of one database as int64, shape (leaves,): the areas of a tree that has no levels between."""
+    """Return the checked counts of one database as int64, shape (leaves,)."""
     array = np.atleast_1d(np.asarray(counts))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"counts must be one entry for each leaf, got shape {array.shape}")
@@ -74,7 +74,7 @@ def leaf_counts(counts: ArrayLike) -> NDArray[np.int64]:
 
 
 def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
-    """Return how many people each changed count differs by."""
+    """Return the absolute difference, in people, of each count that changes."""
     if x.shape != y.shape:
         raise ValueError(f"the two databases must have the same leaves, got {x.size} and {y.size}")
     differences = np.abs(y - x)
@@ -84,7 +84,7 @@ def changes(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
 def integer_losses(
     shifts: NDArray[np.float64], losses: Callable[[list[int]], list[LossDistribution] | None]
 ) -> list[LossDistribution] | None:
-    """Return the losses of values with integer noise: those that differ by a fraction have nothing in common."""
+    """Return the losses of values with integer noise; values that differ by a fraction have no output in common."""
     if (shifts != np.rint(shifts)).any():
         return [DISJOINT]
     return losses([int(shift) for shift in shifts]) if shifts.max() < EXACT else None
@@ -109,7 +109,7 @@ def log_likelihood_of_cells(
 
 
 def chunks(size: int, cells: int, most: int | None = None) -> Iterator[slice]:
-    """Cut `size` runs of `cells` counts into pieces of so many counts at most: those that stay in the cache."""
+    """Cut `size` runs of `cells` counts into pieces of at most `most` counts, by default as many as fit the cache."""
     rows = max(1, (most or CHUNK) // cells)
     for start in range(0, size, rows):
         yield slice(start, min(start + rows, size))

@@ -1,4 +1,4 @@
-"""The discrete Gaussian law, and what counts with such noise lose."""
+"""The discrete Gaussian law, and the privacy loss of counts with this noise."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from audit.exact import LossDistribution
 
 __all__ = ["DiscreteGaussian"]
 
-LARGEST_TABLE = 1000  # the sigma up to which draws have a table, and tails are summed term by term
-ORDERS = 32  # Renyi orders up to this read only outputs that the table of a loss holds
+LARGEST_TABLE = 1000  # up to this sigma, draws come from a table and tails are summed term by term
+ORDERS = 32  # loss tables are wide enough for Renyi divergences up to this order
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class DiscreteGaussian(OnIntegers):
 
     Notes
     -----
-    Up to sigma 1000 draws come from a table, see `algorithms.noise.drawing.Table`. Beyond, they come by rejection
-    (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm 3): with
-    :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is kept with probability
+    Up to sigma 1000, draws come from a table (see `algorithms.noise.drawing.Table`). For larger sigma they come from
+    rejection sampling (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithm
+    3): with :math:`t = \lfloor\sigma\rfloor + 1`, a two-tailed geometric y of epsilon 1/t is accepted with probability
     :math:`\exp(-(|y| - \sigma^2/t)^2/(2\sigma^2))`, since the two exponents add up to :math:`-y^2/(2\sigma^2)` and a
-    constant. A second standard exponential is compared with the exponent. The float64 limits are those of
+    constant. The code compares the exponent with a standard exponential draw. The float64 limits are those of
     `TwoTailedGeometric`.
 
-    The normalizer and the variance are theta functions, summed directly or after Poisson summation, where a few terms
-    give all digits. Tails are summed term by term up to sigma 1000, and beyond it by the Euler-Maclaurin midpoint rule
-    with two corrections, whose relative error stays below 1e-12.
+    The normalizer and the variance are theta functions, summed directly or after Poisson summation; a few terms give
+    all digits. Tails are summed term by term up to sigma 1000. For larger sigma they are computed by the
+    Euler-Maclaurin midpoint rule with two corrections, whose relative error is below 1e-12.
     """
 
     scale: float
@@ -55,7 +55,7 @@ class DiscreteGaussian(OnIntegers):
 
     @property
     def variance(self) -> float:
-        """Variance, to float64 precision at every scale."""
+        """Variance, with float64 precision at every scale."""
         return _theta(self.scale)[1]
 
     def sample(self, size: Size, rng: Rng) -> Integers:
@@ -83,14 +83,14 @@ class DiscreteGaussian(OnIntegers):
         return [tables[shift] for shift in shifts]
 
     def _tail(self, m: Floats) -> Floats:
-        end = 40 * math.ceil(self.scale)  # float64 knows no probability this small
+        end = 40 * math.ceil(self.scale)  # the tail beyond is 0 in float64
         near = np.fmin(m, end)
         if self.scale <= LARGEST_TABLE:
             table = np.exp(self.logpmf(np.arange(end, -1, -1))).cumsum()[::-1]
             return pick(np.isnan(m), m, table[near.astype(np.int64)])
         x = near - 0.5
         slope = x / self.scale**2  # f' = -slope f and f''' = slope (3 / scale^2 - slope^2) f
-        integral = math.sqrt(math.pi / 2) * self.scale * special.erfcx(x / (math.sqrt(2) * self.scale))  # over f
+        integral = math.sqrt(math.pi / 2) * self.scale * special.erfcx(x / (math.sqrt(2) * self.scale))  # divided by f
         corrections = -slope / 24 - 7 / 5760 * slope * (3 / self.scale**2 - slope**2)
         return pick(np.isnan(m), m, np.exp(Gaussian(self.scale).logpdf(x)) * (integral + corrections))
 
@@ -104,7 +104,7 @@ class DiscreteGaussian(OnIntegers):
         def fill(out: Integers) -> None:
             done = 0
             while done < out.size:
-                proposals = min(int(1.35 * (out.size - done)) + 32, CHUNK)  # three of four are kept from sigma 10 on
+                proposals = min(int(1.35 * (out.size - done)) + 32, CHUNK)  # 3 of 4 are accepted if sigma >= 10
                 magnitude, exponent, dice = buffers[:, :proposals]
                 geometric_magnitudes(rng, magnitude, 1 / t)
                 np.subtract(magnitude, center, out=exponent)
@@ -119,7 +119,7 @@ class DiscreteGaussian(OnIntegers):
         return fill
 
 
-@lru_cache(maxsize=64)  # half a MiB each
+@lru_cache(maxsize=64)  # an entry has half a MiB
 def _table(scale: float) -> Table:
     return Table(np.exp(DiscreteGaussian(scale).logpmf(np.arange(math.ceil(9.5 * scale) + 1))))
 

@@ -1,4 +1,4 @@
-"""How noise is drawn: in chunks, from a seeded generator or the operating system, through a watcher if there is one."""
+"""Drawing of noise in chunks, from a seeded generator or the operating system; a watcher may replace draws."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Drawn = TypeVar("Drawn", np.int64, np.float64)
 Sensitivity = float | tuple[float, float] | None
 
 CHUNK = 1 << 17  # draws at a time: 1 MiB a buffer
-LEAST = 1 << 12  # secure draws of a block: 40 milliseconds, four times its test and what it takes to be sent
-ENTRIES = 1 << 16  # of a `Table`
-LEFT = np.iinfo(np.int16).min  # its entry that is no value
+LEAST = 1 << 12  # smallest block of secure draws: it takes 40 ms, four times as long as its test and transfer
+ENTRIES = 1 << 16  # number of entries of a `Table`
+LEFT = np.iinfo(np.int16).min  # table entry that means "draw from the remainder"
 
 
 class Law(Protocol):
-    """A law of noise: one of the four laws, or one made of them."""
+    """A law of noise: one of the four laws, or a law derived from them."""
 
     def sample(self, size: tuple[int, ...], rng: Rng, /) -> NDArray[Any]:
         """Draw independent values, in that shape."""
@@ -53,9 +53,9 @@ class Law(Protocol):
 
 
 class Watcher(Protocol):
-    """A function that `watched` calls for every draw: it calls `draw`, and returns that result or another answer.
+    """A function that `watched` calls for every draw: it can call `draw` and return its result, or return another one.
 
-    Noise is added to `value`, which is None for a draw by itself; `law`, `shape` and `rng` are those of the draw.
+    `value` are the values to which noise is added, None for a draw alone. `law`, `shape` and `rng` describe the draw.
     """
 
     def __call__(
@@ -69,7 +69,7 @@ class Watcher(Protocol):
         query: str = "",
         sensitivity: Sensitivity = None,
     ) -> NDArray[Any]:
-        """Return the answer, of that shape."""
+        """Return the result of the draw, of the given shape."""
         ...
 
 
@@ -86,24 +86,24 @@ def add_noise(
     sensitivity: Sensitivity = None,
     n_jobs: int = 1,
 ) -> NDArray[Any]:
-    """Add independent noise to every entry, `size` times; exact values leave a mechanism through this function.
+    """Add independent noise to every entry, `size` times; mechanisms release exact values only through this function.
 
     Parameters
     ----------
     size : int or None
         Number of independent runs; None makes one run, without an axis for runs.
     query : str
-        What the values are, for a watcher.
+        Name of the values, for a watcher.
     sensitivity : float or (float, float), optional
-        The most that one step between neighbors changes the values, as the mechanism declares it: one number for L1 and
-        L2, or one for each. The noise does not depend on it.
+        Largest change of the values between neighbors that the mechanism declares: one number for both L1 and L2, or
+        one for each. The noise does not depend on it.
     n_jobs : int
-        Blocks of secure noise drawn at the same time, as in joblib. Workers get neither values nor seeded noise.
+        Number of processes that draw blocks of secure noise, as in joblib. They get no values and draw no seeded noise.
 
     Returns
     -------
     ndarray, shape (size, *exact.shape)
-        The values plus noise that ``law.sample`` draws in that shape.
+        The values plus noise of that shape from ``law.sample``.
     """
     value = np.asarray(exact)
     shape = value.shape if size is None else (size, *value.shape)
@@ -120,10 +120,10 @@ def add_noise(
 
 
 def _sampled(law: Law, shape: tuple[int, ...], rng: Rng, n_jobs: int) -> NDArray[Any]:
-    """Draw from a law; many secure draws in blocks, each of them by a worker."""
+    """Draw from a law; workers draw large secure samples in blocks."""
     size = math.prod(shape)
     if size >= 2 * LEAST and isinstance(rng, str) and rng == "secure":
-        from audit.io.workers import Workers  # not at the top: simulations need none of what it loads
+        from audit.io.workers import Workers  # imported here: simulations do not need it
 
         workers = Workers(partial(block, law), n_jobs)
         if workers.number > 1:
@@ -136,8 +136,8 @@ def _sampled(law: Law, shape: tuple[int, ...], rng: Rng, n_jobs: int) -> NDArray
 
 
 def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
-    """Return how many draws are made at a time: `CHUNK` of a seeded generator, a few secure blocks a worker."""
-    from joblib import effective_n_jobs  # not at the top, as above
+    """Return the number of draws at a time: `CHUNK` for a seeded generator, a few secure blocks a worker."""
+    from joblib import effective_n_jobs  # imported here, as above
 
     workers = 1 if isinstance(rng, np.random.Generator) else int(effective_n_jobs(n_jobs))
     return CHUNK if workers == 1 else 4 * CHUNK * workers
@@ -145,7 +145,7 @@ def draws_at_a_time(rng: Rng, n_jobs: int) -> int:
 
 @contextmanager
 def watched(watcher: Watcher) -> Iterator[None]:
-    """Call a watcher instead of every draw in this context, but for draws in threads that a mechanism starts."""
+    """Call a watcher in place of every draw in this context, except draws in threads that a mechanism starts."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -202,20 +202,20 @@ def signs(rng: np.random.Generator, size: int) -> NDArray[np.int8]:
 
 
 class Table:
-    """The table of a symmetric law on the integers, from the probabilities of 0, 1, 2, ...; the rest never occurs.
+    """The table of a symmetric law on the integers, given the probabilities of 0, 1, 2, ...; larger values never occur.
 
-    Sixteen random bits choose one of 65,536 entries of equal probability, each a value or "draw from what is left". A
-    value of probability p fills the whole part of 65536 p entries. What is left of the law has the remaining entries,
-    and is inverted in float64. Source: Marsaglia, Tsang and Wang, "Fast Generation of Discrete Random Variables", 2004,
-    who have tables for further bits, too.
+    Sixteen random bits choose one of 65,536 equally likely entries. An entry is a value or "draw from the remainder". A
+    value of probability p has floor(65536 p) entries. The remainder is the law of the fractional parts; it has all
+    other entries, and is drawn by inversion in float64. Source: Marsaglia, Tsang and Wang, "Fast Generation of Discrete
+    Random Variables", 2004, who also use tables for further bits.
     """
 
     def __init__(self, probabilities: Floats) -> None:
-        k = np.arange(probabilities.size)[::-1]  # the least likely first, where sums in float64 are finest
-        self.values = np.column_stack([k, -k]).reshape(-1)[:-1]  # 0 once
+        k = np.arange(probabilities.size)[::-1]  # least likely first: small sums lose less to rounding
+        self.values = np.column_stack([k, -k]).reshape(-1)[:-1]  # 0 only once
         chances = ENTRIES * probabilities[np.abs(self.values)]
         integers = np.floor(chances).astype(np.int64)
-        self.entries = np.full(ENTRIES, LEFT, np.int16)  # no value beyond 3,500 has an entry of its own
+        self.entries = np.full(ENTRIES, LEFT, np.int16)  # values beyond 3,500, too unlikely for an entry, need no int16
         self.entries[: integers.sum()] = np.repeat(self.values, integers)
         self.left = (chances - integers).cumsum()
 
@@ -223,7 +223,7 @@ class Table:
         """Overwrite an array with independent draws."""
         bits = rng.integers(0, 1 << 64, -(-out.size // 4), np.uint64).view(np.uint16)[: out.size]
         draws = np.empty(out.size, np.int16)
-        np.take(self.entries, bits, out=draws, mode="clip")  # no index is beyond the table, and numpy need not look
+        np.take(self.entries, bits, out=draws, mode="clip")  # clip is fast, and never needed
         out[:] = draws
         others = np.flatnonzero(draws == LEFT)
         out[others] = self.values[self.left.searchsorted(rng.random(others.size) * self.left[-1], side="right")]

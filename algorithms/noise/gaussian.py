@@ -1,4 +1,4 @@
-"""The normal law, and what values with such noise lose, as a table."""
+"""The normal law, and a table of the privacy loss of values with this noise."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from audit.exact import LossDistribution
 
 __all__ = ["Gaussian", "gaussian_loss"]
 
-REACH, ORDERS, STEPS = 37.0, 8, 2**15  # standard deviations and Renyi orders in the table of a loss, its steps
-LARGEST = 1e100  # change in standard deviations: beyond it the databases have nothing in common
+REACH, ORDERS, STEPS = 37.0, 8, 2**15  # standard deviations, Renyi orders and grid steps covered by a loss table
+LARGEST = 1e100  # change in standard deviations beyond which the databases have no output in common
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Gaussian(OnReals):
 def gaussian_loss(mu: float) -> LossDistribution:
     """Return the loss of values with normal noise that differ by `mu` standard deviations, in L2.
 
-    It is normal with mean ``mu**2 / 2`` and standard deviation `mu` (Balle and Wang, 2018, lemma 3). What lies between
+    The loss is normal with mean ``mu**2 / 2`` and standard deviation `mu` (Balle and Wang, 2018, lemma 3). Mass between
     two points of the grid is split as in `laplace_loss`, so that `delta_at`, `epsilon_at` and `renyi` of the table are
     upper bounds in both orders; Renyi divergences up to order 8 are too large by a few millionths.
     """
@@ -74,7 +74,7 @@ def gaussian_loss(mu: float) -> LossDistribution:
         return LossDistribution(np.zeros(1), np.zeros(1)) if mu == 0 else DISJOINT
     ends = mu * (mu / 2 + np.linspace(-REACH - (ORDERS + 1) * mu, REACH + ORDERS * mu, STEPS + 1))
     p, q = (_log_between(ends / mu + sign * mu / 2) for sign in (-1, 1))
-    # The split keeps the mass of either database if its upper part is expm1(-over) / expm1(-step), with this `over`.
+    # With the upper share expm1(-over) / expm1(-step), the split keeps the mass of each interval on both databases.
     step = np.diff(ends)
     over = np.clip(p - q - ends[:-1], 0.0, step)
     with np.errstate(divide="ignore"):
@@ -86,7 +86,7 @@ def gaussian_loss(mu: float) -> LossDistribution:
 
 
 def _log_between(z: Floats) -> Floats:
-    """Log of the normal probability between neighboring points, to all digits in either tail."""
+    """Log of the normal probability between neighboring points, with full precision in both tails."""
     below = z[1:] < 0
     far, near = np.where(below, z[:-1], -z[1:]), np.where(below, z[1:], -z[:-1])
     above = special.log_ndtr(near)

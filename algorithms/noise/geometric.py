@@ -1,4 +1,4 @@
-"""The two-tailed geometric law, and what counts with such noise lose."""
+"""The two-tailed geometric law, and the privacy loss of counts with this noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from audit.exact import LossDistribution, compose_losses
 
 __all__ = ["GeometricBudget", "TwoTailedGeometric", "geometric_loss", "geometric_magnitudes"]
 
-LEAST_TABLE = 1 / 300  # the epsilon from which on a table is faster than an exponential a draw
+LEAST_TABLE = 1 / 300  # from this epsilon on, a table is faster than one exponential a draw
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class TwoTailedGeometric(OnIntegers):
 
     .. math:: P(\lfloor (E+c)/\varepsilon \rfloor \ge m) = P(E \ge m\varepsilon - c) = e^c q^m = 2q^m/(1+q),
 
-    so one exponential and one fair sign make a draw. For an epsilon of 1/300 or more a table of the law is faster, see
-    `algorithms.noise.drawing.Table`.
+    so a draw needs one exponential and one fair sign. For an epsilon of 1/300 or more a table of the law is faster (see
+    `algorithms.noise.drawing.Table`).
 
-    In float64 neither sampler reaches the ends of the tails. A table never gives values for which less than 2^-53 of it
-    is left (their true probabilities are below 1e-17). Without a table magnitudes beyond 45.2 / epsilon never occur,
-    and single probabilities have a relative error of about 1e-15 / epsilon; the lower limit of `epsilon` keeps it below
+    In float64 both samplers truncate the tails. The table never gives values in the last 2^-53 of its mass (their true
+    probabilities are below 1e-17). Without a table, magnitudes beyond 45.2 / epsilon never occur, and single
+    probabilities have a relative error of about 1e-15 / epsilon; the lower limit of `epsilon` keeps this error below
     1 %, and every draw below 2^46. ``rng="secure"`` has neither flaw.
     """
 
@@ -91,7 +91,7 @@ class TwoTailedGeometric(OnIntegers):
 
 @dataclass(frozen=True)
 class GeometricBudget(PureBudget):
-    """A pure budget, `epsilon` in nats, and the two-tailed geometric noise that it buys per unit of sensitivity."""
+    """A pure budget, `epsilon` in nats, and the two-tailed geometric noise that it gives for sensitivity 1."""
 
     epsilon: float
 
@@ -104,24 +104,24 @@ class GeometricBudget(PureBudget):
         return TwoTailedGeometric(self.epsilon)
 
 
-@lru_cache(maxsize=64)  # half a MiB each
+@lru_cache(maxsize=64)  # an entry has half a MiB
 def _table(epsilon: float) -> Table:
     return Table(np.exp(TwoTailedGeometric(epsilon).logpmf(np.arange(math.ceil(45 / epsilon) + 1))))
 
 
 def geometric_loss(epsilon: float, shifts: list[int]) -> LossDistribution | None:
-    """Loss of counts that differ by `shifts`, each with two-tailed geometric noise of `epsilon`: one outcome a loss."""
+    """Loss of counts that differ by `shifts` with two-tailed geometric noise of `epsilon`; equal losses are merged."""
     before, shift = np.cumsum([0, *shifts])[:-1], np.array(shifts, np.int64)
     if ((before + 1.0) * (shift + 1)).sum() > ATOMS or not math.isfinite(epsilon * 2 * sum(shifts)):
         return None
     noise = TwoTailedGeometric(epsilon)
     law = compose_losses([])
     for people in shifts:
-        k = np.arange(people, -1.0, -1.0)  # an error of 0 or less is one outcome, of `people` or more another
+        k = np.arange(people, -1.0, -1.0)  # errors up to 0 have the same loss, and so have errors from `people` on
         log_p = noise.logpmf(k)
         log_p[0] -= math.log(-math.expm1(-epsilon))
         log_p[-1] = -math.log1p(math.exp(-epsilon))
-        law = law.compose(LossDistribution(people - 2.0 * k, log_p))  # in whole epsilons, to merge without rounding
+        law = law.compose(LossDistribution(people - 2.0 * k, log_p))  # in units of epsilon: equal losses merge exactly
     return LossDistribution(epsilon * law.loss, law.log_p)
 
 

@@ -1,7 +1,7 @@
-"""The privacy loss of values with noise that differ between two databases, from the law of the noise.
+"""The privacy loss of noisy values that differ between two databases, computed from the law of the noise.
 
-A law has a method ``losses_of(shifts)``; it may have ``tabulated_exactly``, by default True. `audit.replay` finds this
-module by entry point.
+A law has a method ``losses_of(shifts)``; it may have ``tabulated_exactly``, by default True. `audit.replay` loads this
+module by its entry point.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["loss_of_changes", "losses_of_change", "tabulated_exactly", "watched"
 
 
 def losses_of_change(law: Law, change: ArrayLike) -> list[LossDistribution] | None:
-    """Return the losses of values that differ, each with noise of its own: independent, to be composed.
+    """Return the losses of values that differ, with independent noise each; the caller composes them.
 
-    None where the loss of the law is not known, or its table would be too large. `LossDistribution.maximum` is exact,
-    and so is all else where `tabulated_exactly` says so, except for noise on the real line: there it is an upper bound
-    on a fine grid. That noise is taken for what the law says, its floating-point numbers for real ones. Values that
-    differ by a fraction have no output in common after whole-number noise.
+    None if the loss of the law is unknown or its table would be too large. `LossDistribution.maximum` is exact. The
+    rest is exact too if `tabulated_exactly` is True, except for noise on the real line: there it is an upper bound on a
+    fine grid, which ignores floating-point effects. Values that differ by a fraction have no output in common after
+    whole-number noise.
     """
     shifts = np.abs(np.asarray(change, np.float64).ravel())
     shifts = shifts[shifts != 0]
@@ -37,9 +37,9 @@ def losses_of_change(law: Law, change: ArrayLike) -> list[LossDistribution] | No
 
 
 def loss_of_changes(changes: Iterable[tuple[Law, ArrayLike]]) -> LossDistribution | None:
-    """Return the joint loss of all values that differ, from each law and the changes under it: `losses_of_change`.
+    """Return the joint loss of all values that differ, given each law and the changes of its values.
 
-    None also where more than 1,000 tables would have to be composed.
+    None as in `losses_of_change`, and if more than 1,000 tables would have to be composed.
     """
     parts: list[LossDistribution] = []
     for law, change in changes:
@@ -52,5 +52,5 @@ def loss_of_changes(changes: Iterable[tuple[Law, ArrayLike]]) -> LossDistributio
 
 
 def tabulated_exactly(law: Law) -> bool:
-    """Tell whether the loss of a law is exact as a whole. Of Laplace noise only its maximum is."""
+    """Return whether the whole loss table of a law is exact; for Laplace noise only the maximum is."""
     return bool(getattr(law, "tabulated_exactly", True))

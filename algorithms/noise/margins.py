@@ -1,4 +1,4 @@
-"""Margins of error: the half widths of intervals that hold whole-number noise with a given probability."""
+"""Margins of error: half widths of intervals that contain whole-number noise with a given probability."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tail(Protocol):
 
 
 def coverage(law: Tail, margin: float) -> float:
-    """Return the exact probability that noise is no larger than a margin of persons or households, up or down."""
+    """Return the exact probability that the magnitude of the noise is at most a margin, in persons or households."""
     return 1.0 - beyond(law, checked_margin(margin))
 
 
@@ -32,7 +32,7 @@ def exact_margin_of_error(law: Tail, confidence: float = 0.9) -> int:
 
 
 def least_margin(law: Tail, missed: float) -> int:
-    """Return the least k that noise exceeds, up or down, with no more than a probability: by bisection, exactly."""
+    """Return the least k with ``P(|noise| > k) <= missed``, exactly, by bisection."""
     short, enough = -1, 1
     while beyond(law, enough) > missed:
         short, enough = enough, 2 * enough
@@ -43,7 +43,7 @@ def least_margin(law: Tail, missed: float) -> int:
 
 
 def beyond(law: Tail, margin: float) -> float:
-    """Return the probability that noise is larger than a margin, up or down."""
+    """Return the probability that the magnitude of the noise is larger than a margin."""
     return 2 * float(law.sf(margin))  # the laws are symmetric
 
 
@@ -55,7 +55,7 @@ def inside(confidence: float) -> float:
 
 
 def checked_margin(margin: float, *, least: int = 0) -> float:
-    """Return a margin of error; refuse one that is no finite number of at least so many."""
+    """Return a margin of error; refuse numbers that are not finite or below `least`."""
     number = real_number("margin", margin)
     if not least <= number < math.inf:
         raise ValueError(f"margin must be finite and at least {least}, got {number}")

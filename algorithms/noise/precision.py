@@ -1,4 +1,4 @@
-"""Arithmetic of the laws that keeps its relative precision far out, for scalars and arrays."""
+"""Arithmetic of the laws with full relative precision in the tails, for scalars and arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["OnIntegers", "OnReals", "minus_half_square", "on_integers", "paramet
 
 
 def parameter(name: str, value: Any, *, at_least: float, at_most: float = math.inf) -> float:
-    """Return a parameter of a law as a float, or refuse it."""
+    """Return a parameter of a law as a float; refuse numbers out of its range."""
     number = positive_number(name, value)
     if not at_least <= number <= at_most:
         raise ValueError(f"{name} must be from {at_least} to {at_most}, got {number}")
@@ -25,7 +25,7 @@ def parameter(name: str, value: Any, *, at_least: float, at_most: float = math.i
 
 
 def standardize(x: ArrayLike, scale: float) -> Floats:
-    """Divide by the scale; infinity is the right limit of an overflow."""
+    """Divide by the scale; an overflow gives infinity, which is the correct limit."""
     with np.errstate(over="ignore"):
         return np.asarray(x, dtype=np.float64) / scale
 
@@ -37,19 +37,19 @@ def minus_half_square(z: Floats) -> Floats:
 
 
 def pick(condition: Any, yes: Floats, no: Any) -> Floats:
-    """Choose entry by entry; a scalar for a scalar."""
+    """Choose entry by entry; return a scalar for a scalar."""
     picked: Floats = np.where(condition, yes, no)[()]
     return picked
 
 
 def on_integers(k: Floats, log_mass: Floats) -> Floats:
-    """Return the log mass on integers, minus infinity off them."""
-    # NaN stays NaN: minus infinity would read as an observation that cannot happen.
+    """Return the log mass on integers, and minus infinity on other numbers."""
+    # NaN stays NaN: minus infinity would mean an impossible output.
     return pick((k == np.floor(k)) | np.isnan(k), log_mass, -np.inf)
 
 
 class OnIntegers(ABC):
-    """A law on the integers that is symmetric about 0, by its tail."""
+    """A law on the integers that is symmetric about 0; subclasses define its tail."""
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return the probability of ``noise <= x``."""
@@ -68,7 +68,7 @@ class OnIntegers(ABC):
 
 @dataclass(frozen=True)
 class OnReals(ABC):
-    """A law on the real line that is symmetric about 0, by its scale in units of the noise, from 1e-150 to 1e150."""
+    """A law on the real line that is symmetric about 0; its scale is in units of the noise, from 1e-150 to 1e150."""
 
     scale: float
 

@@ -1,7 +1,7 @@
-"""Integrals over noise to the precision of float64: of Laplace noise compared with another, and mean magnitudes.
+"""Integrals over noise to the precision of float64: comparisons of Laplace noise, and mean magnitudes.
 
-Every integrand over Laplace noise is a product of its densities and distribution functions: between two of their kinks
-it is a sum of exponentials, which a few Gauss-Legendre points on a short panel integrate to rounding error.
+Every integrand over Laplace noise is a product of Laplace densities and distribution functions. Between two kinks it is
+a sum of exponentials, which a few Gauss-Legendre points on a short panel integrate to rounding error.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ __all__ = ["Panels", "gauss", "laplace_log_cdf", "mean_magnitude"]
 
 Floats = NDArray[np.float64]
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(8)
-REACH = 45  # scales beyond the outermost kink: what is left out is below 1e-19 of the whole
+REACH = 45  # scales covered beyond the outermost kink: the omitted tail is below 1e-19 of the integral
 LONGEST = 3  # an exponential changes by a factor of at most exp(3) on a panel
 MOST_PANELS = 2**14
 BLOCK = 2**21  # numbers in memory at a time
-STEP, SPAN = 1 / 16, 46  # of the trapezoid rule for `mean_magnitude`; exp(-46) is below 1e-19
+STEP, SPAN = 1 / 16, 46  # trapezoid rule of `mean_magnitude`; exp(-46) is below 1e-19
 
 
 class Panels:
@@ -47,7 +47,7 @@ class Panels:
         self.points, self.log_weights = points.ravel(), log_weights.ravel()
 
     def log_integrals(self, logs: Floats, *choices: tuple[Floats, Floats]) -> Floats:
-        """Return log integrals of products of factors; each row has its own choice of them."""
+        """Return log integrals of products of factors; each row of `choices` selects its factors."""
         rows, shared = len(choices[0][0]), logs + self.log_weights
         integrals = np.empty(rows)
         step = max(1, BLOCK // self.points.size)
@@ -61,14 +61,14 @@ class Panels:
 
 
 def gauss(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Return the points and log weights of Gauss and Legendre between each `low` and `high`."""
+    """Return the points and log weights of Gauss-Legendre quadrature between each `low` and `high`."""
     half = (high - low) / 2
     with np.errstate(divide="ignore"):
         return (low + half)[:, None] + half[:, None] * POINTS, np.log(half)[:, None] + np.log(WEIGHTS)
 
 
 def laplace_log_cdf(x: ArrayLike, scale: float) -> Floats:
-    """Return the log of the Laplace distribution function, which keeps both tails."""
+    """Return the log of the Laplace distribution function, with full precision in both tails."""
     z = np.asarray(x, np.float64) / scale
     return np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
 
@@ -76,13 +76,13 @@ def laplace_log_cdf(x: ArrayLike, scale: float) -> Floats:
 def mean_magnitude(log_characteristic: Callable[[Floats], Floats], variance: float) -> float:
     r"""Return the mean magnitude of a whole number whose law is symmetric about 0.
 
-    `log_characteristic` takes :math:`\tan(\theta / 2)`, and gives the logarithm of the characteristic function there;
-    `variance` tells about where that begins to fall. By the Fejer kernel, a whole number has :math:`|s| =
-    \frac{1}{\pi}\int_0^\pi \frac{1 - \cos s\theta}{1 - \cos\theta} d\theta`, so that :math:`E|S| =
+    `log_characteristic` maps :math:`\tan(\theta / 2)` to the logarithm of the characteristic function at that angle;
+    `variance` gives roughly the angle at which this function starts to fall. By the Fejer kernel, a whole number has
+    :math:`|s| = \frac{1}{\pi}\int_0^\pi \frac{1 - \cos s\theta}{1 - \cos\theta} d\theta`, so that :math:`E|S| =
     \frac{1}{\pi}\int_0^\pi \frac{1 - \varphi(\theta)}{1 - \cos\theta} d\theta` with the characteristic function. With
-    :math:`\tan(\theta/2) = e^x` the integrand is analytic in a strip, where the trapezoid rule errs by less than
+    :math:`\tan(\theta/2) = e^x` the integrand is analytic in a strip, so the error of the trapezoid rule is below
     rounding.
     """
-    peak = -0.5 * math.log(variance + 1)  # where the numerator turns from a square to a constant
+    peak = -0.5 * math.log(variance + 1)  # the numerator is quadratic below, constant above
     x = np.arange(peak - SPAN, SPAN, STEP)
     return float(STEP * (-np.expm1(log_characteristic(np.exp(x))) * np.exp(-x)).sum() / math.pi)

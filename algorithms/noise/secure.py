@@ -1,13 +1,13 @@
-"""Noise of a release: exact samplers on operating-system entropy, through OpenDP, and where all draws came from.
+"""Noise of a release: exact samplers on operating-system entropy, through OpenDP, and a count of draws by their source.
 
-The samplers of `algorithms.noise` are fast and seeded, which an audit needs and a release must not have: whoever learns
-the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers (Canonne, Kamath and
+The samplers of `algorithms.noise` are fast and seeded. Audits need that, but a release must not use them: anyone who
+learns the seed can subtract the noise. The draws here come from OpenDP's exact-arithmetic samplers (Canonne, Kamath and
 Steinke, "The Discrete Gaussian for Differential Privacy", 2020, algorithms 2 and 3), fed by OpenSSL's generator, which
 the operating system seeds. There is no fallback: without OpenDP these functions fail.
 
-Draws are counted where they are made: whether noise is secure is known from these counts alone. Every law is tested
-when it is first drawn from securely, and in every block that a worker draws, so that a broken sampler is found before
-noise is added.
+Draws are counted in the function that makes them, and only these counts decide whether noise is secure. Every law is
+tested at its first secure draw, and in every block that a worker draws, so that a broken sampler is found before noise
+is added.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
 ]
 
 ALARM = 1e-9
-"""Probability with which the tests of one release, over all its laws, stop it although the sampler is right."""
-TESTED = 1000  # draws of a law: 20 milliseconds
+"""Error probability of the tests of one release, over all its laws: they stop it although the sampler is right."""
+TESTED = 1000  # test draws of a law: 20 milliseconds
 
 Fill = Callable[[NDArray[np.int64]], None]
-Finished = Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]  # as of `audit.io.workers.Workers`
+Finished = Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]  # as in `audit.io.workers.Workers`
 
 
 def two_tailed_geometric(epsilon: float) -> Fill:
-    """Return ``fill(out)``. OpenDP gets a float64 just above ``1 / epsilon``: rounding never spends more."""
+    """Return ``fill(out)``. OpenDP gets a float64 just above ``1 / epsilon``, so rounding never spends more."""
     dp = _opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return _filler(dp.m.make_laplace(*space, scale=math.nextafter(1 / epsilon, math.inf)))
@@ -62,8 +62,8 @@ def discrete_gaussian(scale: float) -> Fill:
 
 def _opendp() -> Any:
     with needing("release", "secure noise"):
-        import opendp.prelude as dp  # not at the top: a large, optional dependency
-    dp.enable_features("contrib")  # OpenDP asks its callers to acknowledge samplers that were not externally vetted
+        import opendp.prelude as dp  # imported here: a large, optional dependency
+    dp.enable_features("contrib")  # OpenDP requires this for samplers that were not externally vetted
     return dp
 
 
@@ -75,7 +75,7 @@ def _filler(measurement: Any) -> Fill:
 
 
 class IntegerLaw(Tail, Protocol):
-    """A law on the integers that is symmetric about 0: what its test needs."""
+    """The methods of a law on the integers, symmetric about 0, that its test uses."""
 
     def logpmf(self, k: ArrayLike, /) -> NDArray[np.float64]:
         """Return the log probability."""
@@ -83,7 +83,7 @@ class IntegerLaw(Tail, Protocol):
 
 
 class Draws:
-    """What was drawn inside `counted`: values from the operating system's entropy, and from seeded generators."""
+    """Number of values drawn inside `counted`, from the operating system's entropy and from seeded generators."""
 
     def __init__(self) -> None:
         self._secure = self._seeded = self._shares = 0
@@ -97,7 +97,7 @@ class Draws:
 
     @property
     def source(self) -> str:
-        """Where the noise came from, in words for the record of a release."""
+        """Source of the noise, in words for the record of a release."""
         if self.secure:
             return "secure: exact, on the operating system's entropy"
         if self._seeded:
@@ -114,7 +114,7 @@ class Draws:
         self._secure += values
 
     def _share(self) -> float:
-        """Return the alarm of one more test, or block of tests: over any number they add up to that of the release."""
+        """Return the error probability of the next test or block of tests; all of them add up to at most the alarm."""
         self._shares += 1
         return self._alarm / (self._shares * (self._shares + 1))
 
@@ -126,8 +126,8 @@ _counting: ContextVar[tuple[Draws, ...]] = ContextVar("counting", default=())
 def counted() -> Iterator[Draws]:
     """Count the draws in this context, and test each law when secure noise is first drawn from it.
 
-    Draws of the workers of `add_noise` are counted. Draws in threads that a mechanism starts are not, so they are not
-    known to be secure. Yields `Draws`, to read in the context and after it.
+    Draws of the workers of `add_noise` are counted. Draws in threads that a mechanism starts are not counted, so they
+    do not count as secure. Yields `Draws`, which can be read in the context and after it.
     """
     draws = Draws()
     token = _counting.set((*_counting.get(), draws))
@@ -138,13 +138,13 @@ def counted() -> Iterator[Draws]:
 
 
 def count(values: int, law: Any, fill: Callable[[NDArray[Any]], None] | None) -> None:
-    """Add values that are about to be drawn to all counts: by a secure `fill`, or by a seeded one, None."""
+    """Add values that are about to be drawn to all counts; `fill` is the secure sampler, None for a seeded one."""
     for draws in _counting.get():
         draws._add(values, law, fill)
 
 
 def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
-    """Draw so many values on a worker, and count them; its tests share the alarm, the second number of the task."""
+    """Draw and count values on a worker; a task is the number of values and the error probability of their tests."""
     size, alarm = task
     with counted() as draws:
         draws._alarm = alarm
@@ -152,7 +152,7 @@ def block(law: Any, task: tuple[int, float]) -> tuple[NDArray[Any], Draws]:
 
 
 def drawn_by(finished: Finished, sizes: Sequence[int]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield the place and the values of each `block` that workers draw, and add their counts to those made here."""
+    """Yield the index and the values of each `block` that workers draw, and add the workers' counts to those here."""
     counting = _counting.get()
     tasks = [(size, min((draws._share() for draws in counting), default=ALARM)) for size in sizes]
     for place, (values, there) in finished(tasks):
@@ -163,12 +163,12 @@ def drawn_by(finished: Finished, sizes: Sequence[int]) -> Iterator[tuple[int, ND
 
 
 def check_law(law: IntegerLaw, fill: Callable[[NDArray[np.int64]], None], *, alarm: float) -> None:
-    """Refuse a sampler whose draws hardly follow its law, or come twice; `fill` overwrites an array with draws.
+    """Refuse a sampler whose draws do not fit its law, or are repeated; `fill` overwrites an array with draws.
 
-    How many of a thousand draws are 0, above 0, and beyond the magnitudes of which a half and a tenth are, is binomial
-    with known probabilities: two-sided exact tests, which see a scale that is half or twice what it should be. Two
-    halves agree in a place at most as often as a draw is 0. Each of the five tests has a fifth of `alarm`, the largest
-    probability of refusing a sampler that is right. The tests see little if nearly all draws of a law are 0.
+    Four two-sided exact binomial tests count draws that are 0, above 0, and beyond the median and the 0.9 quantile of
+    the magnitude. They detect a scale that is half or twice the right one. A fifth test compares two halves: they agree
+    at an index with at most the probability of a 0. Each test has a fifth of `alarm`, the largest probability of
+    refusing a correct sampler. The tests have little power if nearly all draws of a law are 0.
     """
     halves = np.empty((2, TESTED // 2), np.int64)
     for half in halves:
@@ -191,5 +191,5 @@ def check_law(law: IntegerLaw, fill: Callable[[NDArray[np.int64]], None], *, ala
 
 
 def _at_least(successes: int, trials: int, chance: float) -> float:
-    """Return the probability that so many of independent trials succeed, or more."""
+    """Return the binomial probability of at least `successes` in independent trials."""
     return float(betainc(successes, trials - successes + 1, chance)) if successes else 1.0

@@ -1,28 +1,28 @@
-"""Who died where: synthetic deaths for the pilot of the Office for National Statistics, and the real ones of Brazil.
+"""Deaths by area: synthetic deaths for the pilot of the Office for National Statistics, and real deaths of Brazil.
 
-The death records of 2018 that the pilot used may not be passed on. Facts of its paper that hold exactly here:
+The death records of 2018 that the pilot used are confidential. These facts of its paper hold exactly here:
 
 - **the 13 regions** with their true numbers of deaths, the column "Actual" of Table 8: 529,655;
 - **the 251 areas** below them and the numbers of categories of the other five variables (Table 5);
 - **the true sizes of four areas**, E38000001 to E38000004 (Table 9);
-- **Northern Ireland is ZC010 to ZC050**: their values after noise add up to its own in Table 8 at all three budgets.
-  That is the only use made here of a number after noise; all of them stood beside the true ones and had been read.
+- **Northern Ireland is ZC010 to ZC050**: their noisy values add up to its noisy value in Table 8 at all three budgets.
+  No other noisy number of the paper is used, but all had been read: they are printed beside the true numbers.
 
-One fact holds roughly: how many of the 5,020 cells of area by age by sex are 0, 1, 2, ... (row sums of Table 6, which
-has 5,019). Four settings were chosen by it, among about fifty combinations: the age bands, the spreads `SIZE_SPREAD`
-and `AGE_SPREAD`, and how many areas Scotland has. `synthetic_deaths` says how near that came.
+One fact holds approximately: the numbers of the 5,020 cells of area by age by sex that are 0, 1, 2, ... (row sums of
+Table 6, which has 5,019). Four settings were chosen by it, among about fifty combinations: the age bands, the spreads
+`SIZE_SPREAD` and `AGE_SPREAD`, and the number of areas in Scotland. `synthetic_deaths` compares the numbers.
 
 Everything else in `data/deaths.json` is our assumption, from general knowledge of mortality in England and Wales:
 
 - **areas of a region**: England had 207 clinical commissioning groups until April 2018, and E38000003, which then
-  merged, is still in Table 9. With 7 Welsh health boards, 5 Northern Irish areas and one for what is missing, 31 are
-  left for Scotland. Codes have the right form; only the four of Table 9 are sure to be in the right region;
+  merged, is still in Table 9. With 7 Welsh health boards, 5 Northern Irish areas and one for records without an area,
+  31 remain for Scotland. Codes have the right form; only the four of Table 9 are certain to be in the right region;
 - **sizes** of areas are lognormal within a region;
-- **age and sex** as deaths fall in England and Wales. The tenth band, "not stated", is nearly empty: ten ordinary bands
-  do not leave so many zeros beside so few ones as Table 6 has. Areas differ in the odds of dying before 65, by a
-  lognormal factor. Visitors from Scotland and Northern Ireland, and records without an area, are like others;
-- **marital status** and **cause** depend on age and sex, the **month** on the cause (a cosine that peaks in January),
-  and none of them on anything else. Children are single: cells that nobody can be in.
+- **age and sex** are distributed as deaths in England and Wales. The tenth band, "not stated", is nearly empty: ten
+  ordinary bands do not give as many zeros and as few ones as Table 6 has. Areas differ in the odds of dying before 65,
+  by a lognormal factor. Visitors from Scotland and Northern Ireland, and records without an area, have the same law;
+- **marital status** and **cause** depend on age and sex only, the **month** on the cause only (a cosine that peaks in
+  January). All children are single: some cells are impossible.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ Real = NDArray[np.float64]
 
 PLAUSIBLE = json.loads((Path(__file__).parent.parent / "data" / "deaths.json").read_text("utf-8"))
 REGIONS: dict[str, int] = PLAUSIBLE["regions"]
-"""Deaths by region, Table 8, "Actual": unknown, the nine of England, Northern Ireland, Scotland and Wales."""
+"""Deaths by region, Table 8, "Actual": unknown, nine regions of England, Northern Ireland, Scotland and Wales."""
 
 NAMED: dict[str, int] = PLAUSIBLE["named"]  # deaths of areas, Table 9, "Actual"
-SIZE_SPREAD = 0.7  # of the logarithm of the deaths of an area
-AGE_SPREAD = 0.2  # of the logarithm of an area's odds of dying before 65
-BEFORE_65 = 6  # bands of age
+SIZE_SPREAD = 0.7  # standard deviation of the logarithm of an area's deaths
+AGE_SPREAD = 0.2  # standard deviation of the logarithm of an area's odds of dying before 65
+BEFORE_65 = 6  # age bands below 65
 DEATHS = np.array([*PLAUSIBLE["deaths"].values()])  # shape (sexes, ages)
 WINTER = np.cos(2 * np.pi * np.arange(12) / 12)
 DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
@@ -79,7 +79,7 @@ class Deaths:
 
 
 def few_deaths() -> Deaths:
-    """Make up the deaths of four areas in two regions, two values a variable: for audits, which take many runs."""
+    """Make up deaths in four areas of two regions, two values a variable: small, because audits need many runs."""
     tree = Hierarchy.from_codes(["north", "north", "south", "south"], ["1", "2", "3", "4"])
     schema = Schema({name: ("a", "b") for name in SCHEMA.attributes})
     cells = np.arange(tree.n_leaves * schema.cells, dtype=np.int32).reshape(tree.n_leaves, -1)
@@ -91,8 +91,8 @@ def synthetic_deaths(
 ) -> Deaths:
     """Make up the deaths of England and Wales in 2018, with the pilot's regions exact and the rest plausible.
 
-    Fewer `people` are shared among the regions as all 529,655 are, by largest remainders. Cells of area by age by sex,
-    on the average of 20 seeds, and in Table 6:
+    If `people` is smaller, they are divided among the regions in proportion to all 529,655, by largest remainders.
+    Numbers of cells of area by age by sex, here on average over 20 seeds, and in Table 6:
 
     ====== ==== === === === === ==== ===== ===== ====== ======== =====
     deaths    0   1   2   3   4 5-10 11-25 26-50 51-100 101-1000 1000+
@@ -118,7 +118,7 @@ def synthetic_deaths(
 
     cells = _cells()
     histogram = np.empty((len(names), *cells.shape), np.int32)
-    for number, law in enumerate(cells):  # one group at a time: no copy of the whole in int64
+    for number, law in enumerate(cells):  # one group at a time, to avoid an int64 copy of the whole
         histogram[:, number] = generator.multinomial(groups[:, number], law)
     return Deaths(Hierarchy.from_codes(regions, names), SCHEMA, histogram.reshape(len(names), -1))
 
@@ -126,7 +126,7 @@ def synthetic_deaths(
 def brazil_deaths() -> Deaths:
     """Load the deaths that Brazilian civil registries recorded in 2019: 1,188,630, by 5,153 cities and month."""
     months, counts = load("brazil", cells=("month",))
-    cities = np.arange(months.n_nodes)[months.level(3)]  # nodes are numbered level by level: the upper ones are a tree
+    cities = np.arange(months.n_nodes)[months.level(3)]  # nodes above months have smaller numbers, and form a tree
     tree = Hierarchy(months.parent[: cities[-1] + 1], months.offsets[:-1], cities, months.labels[: cities[-1] + 1])
     histogram = np.zeros((tree.n_leaves, len(DAYS)), np.int32)
     histogram[months.parent[months.leaves] - cities[0], [int(months.labels[node]) - 1 for node in months.leaves]] = (
@@ -148,7 +148,7 @@ def _sizes(people: int, regions: list[str], names: list[str], rng: np.random.Gen
 
 
 def _apportion(total: int, weights: Real) -> Ints:
-    """Divide a number in proportion to weights, by largest remainders, the first of equal ones first."""
+    """Divide a number in proportion to weights, by largest remainders; ties go to the first."""
     quota = total * weights / weights.sum()
     shares = np.floor(quota).astype(np.int64)
     shares[np.argsort(shares - quota, kind="stable")[: total - shares.sum()]] += 1

@@ -1,4 +1,4 @@
-"""Method 1 of the pilot: independent noise on every count of every table, the budget divided among the tables."""
+"""Method 1 of the pilot: independent noise on every count of every table; tables share the budget."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class IndependentNoise:
     """Frequency tables with independent noise on every count.
 
     **Claim.** Pure DP with `epsilon` when one person is added or removed; approximate DP with `epsilon` and `delta` for
-    Gaussian noise. Each table by itself promises its share of both. With ``perturb_zeros=False`` none: empty cells stay
-    empty, so a count above 0 proves that somebody is there.
+    Gaussian noise. Each table by itself promises its share of both. With ``perturb_zeros=False`` there is no promise:
+    empty cells stay empty, so a count that is not 0 proves that somebody is in the cell.
     **Sensitivity.** One person changes one count of each table by 1.
     **Source.** Office for National Statistics, pilot on mortality data, section 4, method 1.
 
     Attributes
     ----------
     tree : Hierarchy
-        Areas, of which the finest all have the same depth.
+        Areas; all leaves have the same depth.
     epsilon, delta : float
-        Budget of all tables together: nats, positive and finite; delta for Gaussian noise only.
+        Budget of all tables together, epsilon in nats, positive and finite; delta for Gaussian noise only.
     tables : sequence of Table
-        Default: the fourteen of the pilot (Table 4), which need its attributes.
+        Default: the fourteen tables of the pilot (its Table 4), which need its attributes.
     shares : sequence of Share
         Exact share of the budget of each table; shares add up to 1. Default: equal shares.
     law : {"laplace", "geometric", "gaussian"}
@@ -67,7 +67,7 @@ class IndependentNoise:
     threads: ClassVar[bool] = True  # no run writes into what another reads
 
     def __post_init__(self) -> None:
-        _ = CountNoise(self.law, self.epsilon, self.delta)  # the whole budget is refused before its parts are
+        _ = CountNoise(self.law, self.epsilon, self.delta)  # checks the whole budget before its parts
         tables = tuple(self.tables)
         if not tables:
             raise ValueError("tables must name one table at least, got none")
@@ -89,7 +89,7 @@ class IndependentNoise:
 
     @cached_property
     def noises(self) -> tuple[CountNoise, ...]:
-        """Noise on the counts of each table, or of which too little of the budget is left."""
+        """Noise on the counts of each table; a table whose share of the budget is too small is refused."""
         noises = []
         for table, share in zip(self.tables, self.shares, strict=True):
             part = float(Fraction(share))
@@ -102,17 +102,17 @@ class IndependentNoise:
 
     @property
     def claim(self) -> PureDP | ApproxDP:
-        """What the algorithm promises; its epsilon is infinite if zeros are not perturbed."""
+        """Promise of the algorithm; its epsilon is infinite if zeros are not perturbed."""
         if not self.perturb_zeros:
             return PureDP(math.inf)
         return CountNoise(self.law, self.epsilon, self.delta).claim
 
     def components(self) -> list[IndependentNoise]:
-        """Return each table as a mechanism with one law of noise, for estimates to examine one by one."""
+        """Return a mechanism with one law of noise for each table; estimates examine them one by one."""
         return [self.only([place]) for place in range(len(self.tables))]
 
     def only(self, places: Sequence[int]) -> IndependentNoise:
-        """Return a mechanism that releases only some tables, named by place from 0 on, with the sum of their shares."""
+        """Return a mechanism that releases only the tables with these indices, with the sum of their shares."""
         if odd := [place for place in places if not isinstance(place, SupportsIndex)]:
             raise TypeError(f"tables must be named by whole numbers, got {odd[0]!r}")
         if not places or not set(places) <= set(range(len(self.tables))):
@@ -132,11 +132,11 @@ class IndependentNoise:
         return self.domain.tabulate(self.domain.check(histogram), self.tables)
 
     def exact(self, histogram: ArrayLike) -> Counts:
-        """Return what a release would be without noise, shape (counts of all tables,)."""
+        """Return the release without noise, shape (counts of all tables,)."""
         return np.concatenate([counts.reshape(-1) for counts in self.exact_tables(histogram)])
 
     def noisy(self, exact: Counts, place: int, size: int, rng: Rng) -> Counts | Floats:
-        """Return exact counts, some or all of a table, plus the noise of the table: shape (size, *exact.shape)."""
+        """Return counts of a table, or of a part of it, plus the noise of the table: shape (size, *exact.shape)."""
         noisy = add_noise(exact, self.noises[place], size, rng, query=str(self.tables[place]), sensitivity=1)
         return noisy if self.perturb_zeros else noisy * (exact > 0)
 
@@ -150,7 +150,7 @@ class IndependentNoise:
         return np.concatenate([table.reshape(size, -1) for table in self.release(histogram, size, rng)], axis=1)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss of `pair` before negative values are raised to 0, as `CountNoise.exact_loss`."""
+        """Return the law of the loss of `pair` before negative values become 0; see `CountNoise.exact_loss`."""
         losses = []
         for before, after, noise in zip(self.exact_tables(pair.x), self.exact_tables(pair.y), self.noises, strict=True):
             changed = before != after
@@ -176,9 +176,9 @@ class IndependentNoise:
 
     def _log_law(self, noise: CountNoise, noisy: Floats, exact: Counts) -> Floats:
         log_p = noise.log_law(noisy - exact)
-        if not self.perturb_zeros and noise.continuous:  # a 0 has no probability beside a sure one
+        if not self.perturb_zeros and noise.continuous:  # noise is 0 with probability 0, so a 0 proves an empty cell
             log_p = np.where(noisy == 0, -np.inf, log_p)
-        if self.nonnegative:  # a 0 may have been any value up to 0
+        if self.nonnegative:  # a 0 was a value of 0 or below
             log_p = np.where(noisy == 0, noise.log_below(noisy - exact), np.where(noisy < 0, -np.inf, log_p))
         if not self.perturb_zeros:
             log_p = np.where(exact > 0, log_p, np.where(noisy == 0, 0.0, -np.inf))
@@ -186,7 +186,7 @@ class IndependentNoise:
 
 
 def _loss_of_zero(noise: CountNoise, before: int, after: int) -> LossDistribution:
-    """Loss of a count that is 0, without noise, on one of the databases: the outputs are 0 and all others."""
+    """Loss of a count that is 0, and gets no noise, on one of the databases; the outcomes are 0 and not 0."""
     at_zero = 0.0 if noise.continuous else float(np.exp(noise.log_law(np.array(-float(max(before, after))))))
     with np.errstate(divide="ignore"):
         empty, noisy = np.log([1.0, 0.0]), np.log([at_zero, 1 - at_zero])

@@ -1,7 +1,7 @@
-"""Registers the two methods of the pilot of the Office for National Statistics, on four small areas; their release.
+"""Registers the two methods of the pilot of the Office for National Statistics, on four small areas, and their release.
 
-A release holds ``table_1.csv``, ``table_2.csv``, ..., and of the top-down method ``microdata.csv``, one row a synthetic
-person.
+A release contains ``table_1.csv``, ``table_2.csv``, ...; the top-down method adds ``microdata.csv``, one row a
+synthetic person.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def release(
     listed: bool = False,
     reading: Mapping[str, Any] | None = None,
 ) -> engine.Published:
-    """Run a method of the pilot once, and write it to the folder `out`, which must not exist or be empty.
+    """Run a method of the pilot once, and write it to the new or empty folder `out`.
 
-    Tables are counted from the synthetic people of the top-down method; independent noise has its own. Areas are the
-    names of the levels below the whole, `listed` if they are from a public list.
+    `tables` are counted from the synthetic people of the top-down method; independent noise has its own tables. `areas`
+    are the names of the levels below the root; `listed` means that areas are from a public list.
     """
     names = engine.level_names(areas, mechanism.tree)
     check_method(mechanism, names, tables, rng)
@@ -72,7 +72,7 @@ def release(
             tables, counts = mechanism.tables, [table[0] for table in mechanism.release(histogram, 1, rng)]
         else:
             people = mechanism(histogram, 1, rng)[0]
-            if people.sum() > engine.LARGEST_RELEASE:  # how many is for releases only
+            if people.sum() > engine.LARGEST_RELEASE:  # a limit for releases only
                 raise ValueError(f"{MOST}, and noise made more: raise epsilon")
             _tell_rare(mechanism, names, np.asarray(histogram), people)
             counts = mechanism.domain.tabulate(people, tables)
@@ -96,7 +96,7 @@ def release(
 
 
 def check_method(mechanism: Method, areas: Sequence[str], tables: Sequence[Table], rng: Rng) -> None:
-    """Refuse what can be told before there is noise."""
+    """Refuse bad settings before noise is drawn."""
     check_columns(areas, mechanism.schema)
     engine.check_secure(rng, "law", mechanism.law, "geometric")
     if isinstance(mechanism, IndependentNoise):
@@ -117,9 +117,9 @@ def _words(areas: Sequence[str], tables: Sequence[Table]) -> list[str]:
 
 
 def _ledger(mechanism: Method, measured: Sequence[tuple[str, Table]], *, listed: bool) -> str:
-    """Return what the release spends on what, and promises in the end, in words."""
+    """Return the text of the ledger: the budget and noise of each table or level, and the promise of the release."""
     width = max(len(name) for name, _ in measured)
-    lines = [f"{'':<{width}}  {'COUNTS':>9}  {'SHARE':>9}  {'EPSILON':>9}  {'VARIANCE':>10}"]  # of the noise
+    lines = [f"{'':<{width}}  {'COUNTS':>9}  {'SHARE':>9}  {'EPSILON':>9}  {'VARIANCE':>10}"]  # variance of the noise
     for (name, table), share, noise in zip(measured, mechanism.shares, mechanism.noises, strict=True):
         cells = math.prod(mechanism.domain.shape(table))
         lines.append(f"{name:<{width}}  {cells:>9,}  {share!s:>9}  {noise.epsilon:>9.4g}  {noise.variance:>10.4g}")
@@ -144,7 +144,7 @@ def _files(
     counts: Sequence[NDArray[Any]],
     people: NDArray[np.int64] | None,
 ) -> dict[str, engine.TableFile]:
-    """Return tables of areas, attributes and groupings, and the areas and attributes of each synthetic person."""
+    """Return the files: tables of areas, attributes and groupings, and one row for each synthetic person."""
     tree, schema, files = mechanism.tree, mechanism.schema, {}
     for number, (table, noisy) in enumerate(zip(tables, counts, strict=True), 1):
         named = _levels(schema, table.query)
@@ -173,7 +173,7 @@ def _levels(schema: Schema, query: str) -> dict[str, Sequence[str]]:
 
 
 def _tell_rare(mechanism: OnsTopDown, names: Sequence[str], histogram: NDArray[Any], people: NDArray[Any]) -> None:
-    """Name levels of attributes, and areas, of which there are far more or fewer synthetic people than people."""
+    """Warn of attribute values and areas with far more or fewer synthetic people than people."""
     engine.tell_rare(engine.margins(mechanism.schema, histogram.sum(axis=0), people.sum(axis=0)), "synthetic")
     tree = mechanism.tree
     for level, name in enumerate(names, 1):
@@ -183,14 +183,14 @@ def _tell_rare(mechanism: OnsTopDown, names: Sequence[str], histogram: NDArray[A
 
 
 def check_columns(areas: Sequence[str], schema: Schema) -> None:
-    """Refuse names of areas that a file could not have beside the others."""
+    """Refuse names of areas that clash with other column names or with ``total``."""
     engine.check_distinct([*areas, *schema.attributes, *schema.groupings, "COUNT"])
     if reserved := [name for name in areas if name.lower() == "total"]:
         raise ValueError(f"areas must not be called total, which is the whole, got {reserved[0]!r}")
 
 
 def _own(system: System, tree: Hierarchy, schema: Schema, areas: Sequence[str]) -> System:
-    """Describe either method on persons of the user's own; the tables of independent noise are the pilot's."""
+    """Return the system of either method on the user's persons; independent noise has the pilot's tables."""
     check_columns(areas, schema)
     if not system.stages:
         return replace(system, build=partial(IndependentNoise, tree, schema, epsilon=1.0))
@@ -243,7 +243,7 @@ def release_ons(
     except ValueError as error:
         message = str(error)
         for number, name in enumerate(("total", *columns)):
-            message = message.replace(f"level {number}: ", f"{name}: ")  # as the user names the level of a table
+            message = message.replace(f"level {number}: ", f"{name}: ")  # the user names levels, not numbers
         raise ValueError(message) from error
 
     def make(out: Path) -> engine.Published:
@@ -257,7 +257,7 @@ def release_ons(
 def _method(
     method: str, columns: list[str], table: list[str], level: list[str], *, nonnegative: bool, **settings: Any
 ) -> tuple[Callable[[Hierarchy], Method], Sequence[Table]]:
-    """Return what builds a method for the areas that there are, and the tables that are counted from its people."""
+    """Return a function that builds the method for a tree, and the tables that are counted from its people."""
     tables, shares = _assigned("--table", table, columns)
     levels, parts = _assigned("--level", level, columns)
     piloted = {"sex", "age", "marital", "month", "cause"} <= set(settings["schema"].attributes) and len(columns) == 2
@@ -283,7 +283,7 @@ def _method(
 
 
 def _assigned(option: str, texts: list[str], columns: list[str]) -> tuple[list[Table], list[str]]:
-    """Split AREA:QUERY or AREA:QUERY=SHARE."""
+    """Split options AREA:QUERY or AREA:QUERY=SHARE into tables and shares."""
     parsed, shares = [], []
     for text in texts:
         place, _, rest = text.partition(":")

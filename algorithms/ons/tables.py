@@ -1,4 +1,4 @@
-"""Frequency tables: areas of one level by some attributes; the fourteen of the pilot, and its four levels."""
+"""Frequency tables: areas of one level by some attributes; the pilot's fourteen tables and four levels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Table:
-    """Areas of one level of the tree, 0 the whole, by a query: see `Schema.query`."""
+    """A table of the areas of one level of the tree (0 is the root) by the groups of a query; see `Schema.query`."""
 
     level: int
     query: str
@@ -37,12 +37,12 @@ PILOT_TABLES = (
 """Table 4 of the pilot: region is level 1 and clinical commissioning group level 2."""
 
 PILOT_LEVELS = (Table(0, "total"), Table(0, "detailed"), Table(1, "detailed"), Table(2, "detailed"))
-"""Total deaths; by all demographic variables; the same by region; the same by clinical commissioning group."""
+"""Total deaths; by all demographic variables; also by region; also by clinical commissioning group."""
 
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Areas, all of the finest at one depth, and attributes: what histograms are about, and how tables add them up."""
+    """Areas (all leaves at one depth) and attributes of histograms, and the sums that tables make of histograms."""
 
     tree: Hierarchy
     schema: Schema
@@ -57,7 +57,7 @@ class Domain:
             raise ValueError(f"areas must end at one level, and {self.tree.name(int(shallow[0]))!r} ends above it")
 
     def check(self, histogram: ArrayLike) -> NDArray[np.integer]:
-        """Return people by leaf and cell, shape (leaves, cells), integers without a copy, or refuse them."""
+        """Return a checked histogram of people by leaf and cell, shape (leaves, cells); integers are not copied."""
         array, shape = np.asarray(histogram), (self.tree.n_leaves, self.schema.cells)
         if array.shape != shape:
             raise ValueError(f"histogram must have the shape (leaves, cells) = {shape}, got {array.shape}")
@@ -73,7 +73,7 @@ class Domain:
 
     @cached_property
     def _queries(self) -> dict[str, Query]:
-        """Queries that were asked for: the labels of many cells take longer than their counts."""
+        """Cache of queries: making the labels of many cells takes longer than counting."""
         return {}
 
     def shape(self, table: Table) -> tuple[int, int]:
@@ -102,7 +102,7 @@ class Domain:
 
     def _by_area(self, counts: NDArray[np.integer], level: int) -> Counts:
         """Add leaves, shape (..., leaves, groups), up to the areas of a level."""
-        order = np.argsort(self.tree.leaves)  # those below one area are side by side
+        order = np.argsort(self.tree.leaves)  # leaves of one area are side by side
         if not (np.diff(order) == 1).all():
             counts = counts[..., order, :]
         if level == self.tree.depth:

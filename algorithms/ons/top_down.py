@@ -1,4 +1,4 @@
-"""Method 2 of the pilot: noise at every level, each adjusted to the one above, down to whole numbers of people."""
+"""Method 2 of the pilot: noise at every level; each level is adjusted to the one above and rounded to whole people."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Floats = NDArray[np.float64]
 Stage = Literal["adjusted", "rounded", "tables"]
 
 FLOOR = 0.001
-"""What a negative noisy value becomes."""
-TIE = 1e-9  # remainders closer than this are equal: those of equal values differ in their last bits
+"""Replacement for noisy values of 0 and below."""
+TIE = 1e-9  # remainders closer than this count as equal: rounding changes the last bits of equal values
 
 PILOT_SHARES: tuple[Share, ...] = ("0.01", "0.05", "0.165", "0.775")
-"""Of the total; of all demographic variables in the nation, by region, by clinical commissioning group."""
+"""Shares of the total, and of all demographic variables in the nation, by region, by clinical commissioning group."""
 
 
 def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]]:
-    """Return levels for any depth of areas, and shares of the budget by the pilot's rule (its section 5)."""
+    """Return levels for areas of any depth, and shares of the budget by the pilot's rule (its section 5)."""
     levels = (Table(0, "total"), *(Table(level, "detailed") for level in range(domain.tree.depth + 1)))
     if domain.tree.depth == 2:
         return levels, PILOT_SHARES
@@ -49,22 +49,22 @@ def default_levels(domain: Domain) -> tuple[tuple[Table, ...], tuple[Share, ...]
 class OnsTopDown:
     """The pilot's top-down method: synthetic people whose tables add up.
 
-    Every level is a table that divides the one before it further, by areas or by attributes. Each level gets noise, and
-    values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by the
-    maximum remainder method, with ties drawn at random (the pilot states no rule); then the next level is adjusted. The
-    last level is the histogram of the people.
+    Every level is a table that divides the previous level further, by areas or by attributes. Each level gets noise,
+    and values of 0 or below become 0.001. Each family is scaled to the count above it and rounded to whole numbers by
+    the maximum remainder method, with ties broken at random (the pilot states no rule); then the next level is
+    adjusted. The last level is the histogram of the people.
 
-    **Claim, sensitivity.** Those of `IndependentNoise` on the levels, which are measured so.
+    **Claim, sensitivity.** Those of `IndependentNoise` with the levels as tables, which makes the measurements.
     **Source.** Office for National Statistics, pilot on mortality data, section 4, method 2.
 
     Attributes
     ----------
     tree, schema, epsilon, shares, law, delta, perturb_zeros
-        As in `IndependentNoise`, but for levels in place of tables. Default: the pilot's shares.
+        As in `IndependentNoise`, with levels in place of tables. Default: the pilot's shares.
     levels : sequence of Table
         From the total to the detailed histogram of the finest areas. Default: the pilot's four.
     released : {"rounded", "adjusted", "tables"}
-        The people, the last level before it is rounded to them, or the fourteen tables counted from them.
+        The output: the people, the last level before rounding, or the fourteen tables counted from the people.
     """
 
     tree: Hierarchy
@@ -115,11 +115,11 @@ class OnsTopDown:
 
     @cached_property
     def _members(self) -> tuple[Counts, ...]:
-        """For each level below the first the groups in each group of the level above: shape (groups above, parts)."""
+        """For each level but the first, the groups in each group of the level above, shape (groups above, parts)."""
         members = []
         for above, level in pairwise(self.levels):
             coarse, fine = self.domain.query(above).groups, self.domain.query(level).groups
-            inside = np.unique(np.stack([coarse, fine]), axis=1)  # a group that is in two would stand twice
+            inside = np.unique(np.stack([coarse, fine]), axis=1)  # a group inside two groups would appear twice
             sizes = np.bincount(inside[0])
             if level.level < above.level or inside.shape[1] > self.domain.query(level).size or np.ptp(sizes):
                 raise ValueError(f"each level must divide the one above it evenly, got {level} below {above}")
@@ -128,11 +128,11 @@ class OnsTopDown:
 
     @property
     def claim(self) -> PureDP | ApproxDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return self.measurements.claim
 
     def exact(self, histogram: ArrayLike) -> NDArray[Any]:
-        """Return what a release would be without noise, shape (leaves, cells), or (counts of all tables,)."""
+        """Return the release without noise, shape (leaves, cells), or (counts of all tables,)."""
         people: NDArray[Any] = self._shown(self.domain.check(histogram)[None])[0]
         return people
 
@@ -157,13 +157,13 @@ class OnsTopDown:
         return np.concatenate([table.reshape(len(people), -1) for table in tables], axis=1)
 
     def _floored(self, exact: Counts, place: int, size: int, rng: Rng) -> Floats:
-        """Return noisy counts with those of 0 and below raised to the floor; zeros that get no noise stay."""
+        """Return noisy counts, with values of 0 and below raised to the floor; zeros that get no noise stay 0."""
         values = self.measurements.noisy(exact, place, size, rng).astype(np.float64, copy=False)
         values[(values <= 0) & ((exact > 0) | self.perturb_zeros)] = FLOOR
         return values
 
     def _families(self, place: int) -> Iterator[tuple[int, slice]]:
-        """Yield each area of the level above with the slice of areas of a level that lie in it."""
+        """Yield each area of the level above, and the slice of its areas in this level."""
         above, level = self.levels[place - 1].level, self.levels[place].level
         first, areas = self.tree.level(above).start, np.arange(*self.tree.level(level).indices(self.tree.n_nodes))
         for _ in range(level - above):
@@ -175,7 +175,7 @@ class OnsTopDown:
     def _divided(
         self, totals: NDArray[Any], values: Floats, place: int, ties: np.random.Generator | None
     ) -> NDArray[Any]:
-        """Divide counts of one area, shape (size, groups above), as values, shape (size, areas, groups), divide."""
+        """Divide an area's counts, shape (size, groups above), in proportion to values, shape (size, areas, groups)."""
         members = self._members[place - 1]
         families = values[:, :, members].transpose(0, 2, 1, 3)  # (size, groups above, areas, parts)
         flat = families.reshape(totals.size, -1)
@@ -189,7 +189,7 @@ class OnsTopDown:
     def stage(
         self, name: Literal["measurements"] | Stage, *, only: Sequence[int] | None = None
     ) -> IndependentNoise | OnsTopDown:
-        """Return one stage as a mechanism by itself: `released`, or the noisy levels, `only` those at some places."""
+        """Return a stage as a mechanism: a value of `released`, or the noisy levels, `only` those at some indices."""
         if name == "measurements":
             return self.measurements if only is None else self.measurements.only(only)
         if only is not None:
@@ -198,7 +198,7 @@ class OnsTopDown:
 
 
 def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
-    """Scale the parts of each parent, shape (families, parts), so that they add up to it, to rounding."""
+    """Scale the parts of each parent, shape (families, parts), to add up to the parent, except for rounding errors."""
     above, parts = np.asarray(parents, np.float64), np.asarray(values, np.float64)
     sums = parts.sum(axis=1)
     if (above[sums == 0] > 0).any():
@@ -210,13 +210,13 @@ def adjusted(parents: ArrayLike, values: ArrayLike) -> Floats:
 def maximum_remainder(
     parents: ArrayLike, values: ArrayLike, rng: np.random.Generator | None = None
 ) -> NDArray[np.int64]:
-    """Round the parts of each parent, shape (families, parts), down, and largest remainders up until all add up.
+    """Round the parts of each parent, shape (families, parts), down, then the largest remainders up to match its total.
 
-    Which of equal remainders is drawn at random, so that no part is favored (without a generator the first).
+    Ties are broken at random, so that no part is favored; without a generator the first part wins.
     """
     totals, parts = np.asarray(parents, np.int64), np.asarray(values, np.float64)
     sums, out = parts.sum(axis=1), np.floor(parts).astype(np.int64)
-    missing = totals - out.sum(axis=1)  # a millionth, which rounding may take, may be whole persons
+    missing = totals - out.sum(axis=1)  # for large totals, the tolerance below may be whole persons
     right = (np.abs(sums - totals) <= 1e-6 * np.maximum(totals, 1)) & (missing >= 0) & (missing <= parts.shape[1])
     if not right.all():
         raise ValueError(f"parts of {totals[~right][0]} must add up to it, got {sums[~right][0]:.15g}")

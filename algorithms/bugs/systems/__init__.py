@@ -1,1 +1,1 @@
-"""Known bugs of whole systems: each does one thing wrong; bugs of small mechanisms are in `algorithms.bugs`."""
+"""Known bugs of whole systems, with one error each; bugs of small mechanisms are in `algorithms.bugs`."""

@@ -22,7 +22,7 @@ __all__ = ["FractionalCounts", "UndeclaredTotals", "WeightsIgnored"]
 class WeightsIgnored(WeightedBottomUp):
     """Weighted counts with the noise of unweighted ones.
 
-    **Bug.** A record changes a count by its weight, not by 1. **True loss.** `epsilon` times the largest, rounded up.
+    **Bug.** A record changes a count by its weight, not by 1. **True loss.** `epsilon` * ``ceil(largest_weight)``.
     """
 
     @property
@@ -33,16 +33,16 @@ class WeightsIgnored(WeightedBottomUp):
 class FractionalCounts(WeightedBottomUp):
     """Whole-number noise, large enough, on weighted counts that are not whole.
 
-    **Bug.** Every output shows the fractional parts. **True loss.** Infinite for a record whose weight is not whole.
+    **Bug.** Every output reveals the fractional parts. **True loss.** Infinite for a record of fractional weight.
     """
 
     def _parts(self, data: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Whole people and the rest, shape `shape` each."""
+        """Whole and fractional parts of the weighted counts, shape `shape` each."""
         whole, rest = np.divmod(units_of(data, self.shape, self.largest_weight), UNITS)
         return whole, rest / UNITS
 
     def counts(self, data: ArrayLike) -> NDArray[np.float64]:  # type: ignore[override]
-        """Return the weighted counts of records as they are, not rounded: shape `shape`."""
+        """Return the weighted counts of records without rounding: shape `shape`."""
         whole, rest = self._parts(data)
         return whole + rest
 
@@ -52,7 +52,7 @@ class FractionalCounts(WeightedBottomUp):
         return self.of_counts(whole, size, rng) + rest
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the privacy loss of two databases of records: infinite at every output, or as promised."""
+        """Return the law of the privacy loss: infinite at every output if fractional parts differ, else as promised."""
         (x, rest_x), (y, rest_y) = self._parts(pair.x), self._parts(pair.y)
         return self.of_counts.exact_loss(Databases(x, y)) if np.array_equal(rest_x, rest_y) else DISJOINT
 
@@ -72,7 +72,7 @@ class UndeclaredTotals(BottomUp):
         return np.nan_to_num(super().__call__(data, size, rng), nan=ABSENT)
 
     def exact_loss(self, pair: Pair) -> LossDistribution | None:
-        """Return the law of the loss: infinite if other areas are reported, else an upper bound, before calibration."""
+        """Return the law of the loss: infinite if the reported areas differ, else that of counts before calibration."""
         x, y = self.counts(pair.x), self.counts(pair.y)
         if self.published is not None and self.tree is not None:
             on_x, on_y = (agreement(self.published, self.tree, one).reported for one in (x, y))

@@ -28,10 +28,10 @@ Law = DiscreteGaussian | TwoTailedGeometric
 class TwoTauStability(PHSafe):
     """PHSafe with noise for 2 tau changed rows of a query about persons, where the promise needs 2 tau + 2.
 
-    **Bug.** The person's own row is forgotten: one that leaves a household and one that enters it by truncation.
-    **True loss.** In the paper's model none: there at most 2 tau rows change. Where units may change that the person
-    does not live in, as the production code declares, ``((2 tau + 1)^2 + 1) / (2 tau)^2`` of the budget of a query:
-    1.105 of it for tau 10, 1.181 for tau 6.
+    **Bug.** Two rows are forgotten: the person's row that leaves a household, and a row that enters by truncation.
+    **True loss.** In the paper's model at most 2 tau rows change, and the promise holds. In the model of the production
+    code, units in which the person does not live may change too: a query spends ``((2 tau + 1)^2 + 1) / (2 tau)^2``
+    times its budget, 1.105 times for tau 10 and 1.181 times for tau 6.
     """
 
     @cached_property
@@ -52,9 +52,9 @@ class TwoTauStability(PHSafe):
 class UnitCountedTwice(PHSafe):
     """PHSafe on places that list every unit twice: the join counts each household two times in the denominators.
 
-    **Bug.** No key is checked. (Counts of persons are as they should be, not 0, as of repeated units.)
-    **True loss.** Four times that of `PHSafe` on the denominators, which spend up to half of their budgets in the
-    paper's model: twice the promise.
+    **Bug.** The code does not check that keys are unique. (Counts of persons are correct here, although `PHSafe` gives
+    0 for repeated units.) **True loss.** Four times that of `PHSafe` on the denominators. In the paper's model these
+    spend up to half of their budgets: the loss is twice the promise.
     """
 
     def exact(self, data: Tabulation) -> NDArray[np.int64]:
@@ -69,7 +69,7 @@ class UnitCountedTwice(PHSafe):
 class SharedNoise(PHSafe):
     """PHSafe that draws one vector of noise for all levels of a table whose noise has the same scale.
 
-    **Bug.** Two such levels differ without noise. **True loss.** Infinite where a person changes them differently.
+    **Bug.** The difference of two such levels has no noise. **True loss.** Infinite if a person changes the difference.
     """
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class SharedNoise(PHSafe):
         return released
 
     def spent(self, pair: NeighborPair) -> float:
-        """Return the rho that a pair spends: infinite, unless the shared levels change alike."""
+        """Return the rho that a pair spends: infinite unless levels with shared noise change equally."""
         change, spent = self._change(pair), 0.0
         for law, levels in self._shared(pair.x):
             longest = max((change[cells] for cells in levels), key=len)
@@ -99,11 +99,11 @@ class SharedNoise(PHSafe):
         return spent
 
     def exact_loss(self, pair: NeighborPair) -> LossDistribution | None:
-        """Return the law of the loss: infinite where shared levels change differently, and otherwise None."""
+        """Return the law of the loss: infinite if levels with shared noise change differently, otherwise None."""
         return DISJOINT if math.isinf(self.spent(pair)) else None
 
     def log_likelihood(self, outputs: ArrayLike, data: Tabulation) -> NDArray[np.float64]:
-        """Return log-probabilities of `outputs`, shape (runs, cells): -inf where shared noise does not agree."""
+        """Return log-probabilities of `outputs`, shape (runs, cells): -inf if errors of shared noise differ."""
         errors = np.asarray(outputs) - self.exact(data)
         total = np.zeros(len(errors))
         for law, levels in self._shared(data):

@@ -1,4 +1,4 @@
-"""Known bugs of NistDp3 as a whole: what should be fixed beforehand is read from the data.
+"""Known bugs of NistDp3 as a whole: domain or groups, which should be public, are computed from the data.
 
 **Claim.** Pure DP with the epsilon of `NistDp3` when one record is added or removed.
 """
@@ -28,14 +28,14 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 class DomainFromData:
     """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
-    **Bug.** Someone with a level that nobody else has adds bins; others are `ABSENT`. **True loss.** Infinite.
+    **Bug.** A person with a unique value adds bins; missing bins are `ABSENT`. **True loss.** Infinite.
     **Source.** The rules of the challenge, for five "state-dependent fields" (Gardner, "NistDp3: Differential Privacy
     3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
     Privately", 2009.
     """
 
-    nist: NistDp3  # what is run on the levels that are left
-    observed: str  # the field whose levels are read from the data
+    nist: NistDp3  # the mechanism, run on the observed values only
+    observed: str  # the field whose values are read from the data
 
     def __post_init__(self) -> None:
         if self.observed not in self.nist.schema.attributes:
@@ -43,22 +43,22 @@ class DomainFromData:
 
     @property
     def claim(self) -> PureDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return self.nist.claim
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
-        """Measure and cut `size` times: shape (size, bins), group after group; `ABSENT` where there is no bin."""
+        """Measure and cut `size` times: shape (size, bins), group after group; `ABSENT` for missing bins."""
         exact = check_records(records, self.nist.schema)
         parts = []
         for group in range(len(self.nist.groups)):
             noisy, there = self.nist.measure(exact, group, size, rng), self._there(exact, group)
-            cut = self.nist.factor * self.nist.scale * math.log10(max(1, there.sum()))  # of the bins that there are
+            cut = self.nist.factor * self.nist.scale * math.log10(max(1, there.sum()))  # observed bins only
             counts = np.where(noisy < cut, 0, np.rint(noisy)).astype(np.int64)
             parts.append(np.where(there, counts, ABSENT))
         return np.concatenate(parts, axis=1)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return how likely outputs are that the other database cannot give: 1 if their levels differ, or 0."""
+        """Return the probability of outputs impossible on the other database: 1 if the observed values differ, or 0."""
         apart = float(set(self._codes(pair.x).tolist()) != set(self._codes(pair.y).tolist()))
         return apart, apart
 
@@ -67,7 +67,7 @@ class DomainFromData:
         return check_records(records, self.nist.schema)[:, column]
 
     def _there(self, records: NDArray[Any], group: int) -> NDArray[np.bool_]:
-        """Tell which bins of a group are of levels that someone has, shape (bins,)."""
+        """Return whether each bin of a group is of a value that a record has, shape (bins,)."""
         names = self.nist.groups.fields[group]
         shape = [len(self.nist.schema.attributes[name]) for name in names]
         if self.observed not in names:
@@ -80,7 +80,7 @@ class GroupsFromData(PureBudget):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
     **Bug.** Groups are published with the rows, and are an exact function of the records.
-    **True loss.** Infinite: where the association of two fields is close to the limit, one record joins or parts them.
+    **True loss.** Infinite: if the association of two fields is close to the limit, one record decides their grouping.
     **Source.** Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data
     set to be privatized".
     """
@@ -88,13 +88,13 @@ class GroupsFromData(PureBudget):
     schema: Schema
     epsilon: float
     _: KW_ONLY
-    rows: int = 10  # synthetic ones
+    rows: int = 10  # number of synthetic rows
 
     def __post_init__(self) -> None:
         _ = NistDp3(self.schema, Groups.single(self.schema), self.epsilon, rows=self.rows)  # refuses bad numbers
 
     def groups(self, records: ArrayLike) -> Groups:
-        """Choose groups by the records that should be protected, shape (n, fields), at least one."""
+        """Choose groups by the records to protect, shape (n, fields), at least one."""
         return choose_groups(records, self.schema)
 
     def __call__(self, records: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
@@ -106,6 +106,6 @@ class GroupsFromData(PureBudget):
         return np.concatenate([np.broadcast_to(published, (size, 1, published.size)), rows.astype(np.int64)], axis=1)
 
     def support_masses(self, pair: Pair) -> tuple[float, float]:
-        """Return how likely outputs are that the other database cannot give: 1 if their groups differ, or 0."""
+        """Return the probability of outputs impossible on the other database: 1 if the groups differ, or 0."""
         apart = float(self.groups(pair.x).fields != self.groups(pair.y).fields)
         return apart, apart

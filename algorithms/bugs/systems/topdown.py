@@ -29,7 +29,7 @@ Laws = list[tuple[NDArray[np.int64], Law]]
 
 
 def _laws(mechanism: TopDown, promise: Claim, level: int, query: str) -> Laws:
-    """Return the noise of a query, share by share, that would be right for another promise."""
+    """Return the noise of a query, share by share, that another promise needs."""
     return Plan(mechanism.schema, mechanism.tree, replace(mechanism.budget, promise=promise)).laws(level, query)
 
 
@@ -62,9 +62,9 @@ class WrongLevelShare(TopDown):
 
 
 class _Leaking(TopDown, ABC):
-    """TopDown whose measurement step lets a truth out, of which the estimation makes a constraint."""
+    """TopDown whose measurement step passes a true table without noise, which the estimation uses as a constraint."""
 
-    secret: ClassVar[str]  # its name among the constraints
+    secret: ClassVar[str]  # name of the constraint
 
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
@@ -86,8 +86,8 @@ class _Leaking(TopDown, ABC):
 class PrunedByTruth(_Leaking):
     """TopDown that drops a cell from the problem of a family if the parent truly has nobody in it.
 
-    **Bug.** The code looks at the parent's true table, not the estimate: its empty cells are surely 0, in the parts and
-    so in the parent too. **True loss.** Infinite, in the tables alone: all measurements together keep the promise.
+    **Bug.** The code reads the parent's true table, not its estimate: cells that are truly empty are always 0 in the
+    parts. **True loss.** Infinite, in the tables alone: all measurements together keep the promise.
     """
 
     secret: ClassVar[str] = "cells that are empty"
@@ -103,19 +103,19 @@ class PrunedByTruth(_Leaking):
         return Constraint.spread(self.secret, self.schema.query("detailed"), self.tree, areas, lower, upper)
 
     def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
-        """Return at least how often the tables of a pair show a person in a cell that the other database keeps empty.
+        """Return lower bounds on the probability of a person in a cell that the other database always leaves empty.
 
-        If all people of a cell live in one area above the finest level, then wherever the tree parts its siblings are
-        truly empty, and so are their parts: they are dropped, and the area gets what the root has. The root's cell is
-        at least 1 whenever it is measured so, if it is measured cell by cell and nothing else binds it. Where the other
-        database has nobody in that area, its parts are always 0 there: the whole of this probability lacks a
-        counterpart. The bounds are 0 where the argument does not apply.
+        Suppose that all people of a cell live in one area above the finest level. Then all areas beside its path from
+        the root are truly empty in that cell, so their parts are dropped and the area gets the root's whole count. The
+        root's count is at least 1 if its measurement is, given that the root is measured cell by cell only and has no
+        other constraints. If the other database has nobody in that area, the area's parts are always 0 there, so these
+        outputs are impossible on it. The bounds are 0 where the argument does not apply.
         """
         x, y = (self.tables(self.check_histogram(data)) for data in (pair.x, pair.y))
         return max(self._alone(x, y), default=0.0), max(self._alone(y, x), default=0.0)
 
     def _alone(self, here: NDArray[np.int64], other: NDArray[np.int64]) -> Iterator[float]:
-        """Yield how often the root shows a cell whose people all live where the other database has none."""
+        """Yield the probability of a positive root count, for each cell with all people in an area empty in `other`."""
         queries, leaves = dict(self.budget.measured(0)), self.tree.level(self.tree.depth)
         regular = self.tree.n_leaves == leaves.stop - leaves.start
         if self.invariants or self.bounds or not regular or list(queries) != ["detailed"]:
@@ -130,8 +130,8 @@ class PrunedByTruth(_Leaking):
 class SilentTotals(_Leaking):
     """TopDown that keeps the totals of the areas of level 1 as they are, which its promise does not mention.
 
-    **Bug.** The Bureau does so for states; but there the invariant is declared, and neighbors must agree on it.
-    **True loss.** Infinite, at every output, where two databases differ in such a total. Measurements keep the promise.
+    **Bug.** The Bureau also keeps the totals of states, but declares this invariant: neighbors must agree on it.
+    **True loss.** Infinite, at every output, if two databases differ in such a total. Measurements keep the promise.
     """
 
     secret: ClassVar[str] = "totals of level 1"
@@ -145,6 +145,6 @@ class SilentTotals(_Leaking):
         return Constraint.spread(self.secret, self.schema.query("total"), self.tree, areas, truth, truth)
 
     def support_masses(self, pair: NeighborPair) -> tuple[float, float]:
-        """Return how likely outputs are that the other database cannot give: 1 if a total differs, or 0."""
+        """Return the probability of outputs impossible on the other database: 1 if a total differs, or 0."""
         apart = float(np.any(self._truth(pair.x) != self._truth(pair.y)))
         return apart, apart
