@@ -1,4 +1,4 @@
-"""How far a released table is from the actual one: transition matrices and three distances."""
+"""Utility of a released table compared with the actual one: transition matrices and three distances."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["CLASSES", "transition_matrix", "utility"]
 
 CLASSES = ("0", "1", "2", "3", "4", "5-10", "11-25", "26-50", "51-100", "101-1000", "1000+")
-"""Of counts, in the pilot's Tables 6 and 7. A count of 1,000 is in the one before the last."""
+"""Classes of counts in the pilot's Tables 6 and 7. A count of 1,000 is in "101-1000"."""
 _BEGINNINGS = np.array([0, 1, 2, 3, 4, 5, 11, 26, 51, 101, 1001])
 
 
 def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int64]:
-    """Count the cells from each class of counts to each of rounded released ones (Tables 6 and 7): shape (11, 12)."""
+    """Count cells by class of the actual count and of the rounded released one (Tables 6 and 7): shape (11, 12)."""
     before, after = np.asarray(actual), np.asarray(released)
     if before.shape != after.shape:
         raise ValueError(f"actual and released must have one shape, got {before.shape} and {after.shape}")
@@ -29,9 +29,9 @@ def transition_matrix(actual: ArrayLike, released: ArrayLike) -> NDArray[np.int6
 
 
 def utility(actual: ArrayLike, released: ArrayLike) -> dict[str, float]:
-    """Return the pilot's four measures (section 5, Figures 3 to 6) of what a release did to a table of counts.
+    """Return the pilot's four measures (section 5, Figures 3 to 6) of the error of a released table of counts.
 
-    They are the share of counts that stays in its class, and the distances L1, L2 and Hellinger's.
+    They are the share of counts that stay in their class, and the L1, L2 and Hellinger distances.
     """
     matrix = transition_matrix(actual, released)
     if not matrix.sum():

@@ -1,7 +1,7 @@
-"""The budget of a run of PHSafe: the Bureau's configuration file, checked, and the noise that it leads to.
+"""The budget of a run of PHSafe: checks of the Bureau's configuration file, and the noise that follows from it.
 
-The file is that of the production release; a budget of 0 switches a level off. Unlike production, what contradicts
-itself is refused, and so is ``"cef"``, the Bureau's internal format; ``"csv"`` reads Parquet too. Source: Sexton et
+The file format is that of the production release; a budget of 0 switches a level off. Unlike production, contradictory
+settings are refused, and so is ``"cef"``, the Bureau's internal format; ``"csv"`` reads Parquet too. Source: Sexton et
 al., "PHSafe: Disclosure Avoidance for the 2020 Census Supplemental Demographic and Housing Characteristics File
 (S-DHC)", 2024, table 10.
 """
@@ -42,7 +42,7 @@ NOISE = {"zcdp": "Discrete Gaussian", "puredp": "Two-Sided Geometric"}
 
 @dataclass(frozen=True)
 class Config:
-    """Settings of a run: rho, or epsilon in nats, by query and level; most persons of a household by query; states."""
+    """Settings of a run: rho, or epsilon in nats, by query and level; threshold tau by query; states."""
 
     privacy_budget: Mapping[str, Mapping[str, float]]
     tau: Mapping[str, int]
@@ -69,7 +69,7 @@ class Config:
             raise ValueError(f"privacy_budget must add up to a positive finite number, got {spent}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return read_config, (self.to_dict(),)  # the read-only mappings cannot be pickled or copied themselves
+        return read_config, (self.to_dict(),)  # because read-only mappings cannot be pickled or copied
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Config:
         return math.fsum(budget for _, _, budget in self.budgets())
 
     def budgets(self) -> Iterator[tuple[str, str, float]]:
-        """Iterate over query, level and budget of everything that is released."""
+        """Iterate over query, level and budget of every released query and level."""
         for table, levels in self.privacy_budget.items():
             yield from ((table, level, budget) for level, budget in levels.items() if budget > 0)
 
@@ -100,7 +100,7 @@ class Config:
         return QUERIES[table].stability(self.tau.get(table))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in the format of the Bureau's file, as `read_config` takes it."""
+        """Return the settings in the format of the Bureau's file, which `read_config` reads."""
         return {
             "privacy_budget": {table: dict(levels) for table, levels in self.privacy_budget.items()},
             "tau": dict(self.tau),
@@ -126,7 +126,7 @@ class Config:
 
 
 Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
-"""What `read_config` takes."""
+"""Types that `read_config` accepts."""
 
 
 def read_config(source: Settings) -> Config:
@@ -160,11 +160,11 @@ def noise_law(config: Config, table: str, level: str) -> DiscreteGaussian | TwoT
 
 
 def noise_parameters(config: Settings) -> Frame:
-    """Tabulate the noise of everything that is released by settings, given as `read_config` takes them.
+    """Tabulate the noise of every released query and level; `read_config` reads the settings.
 
     One row for each query and level with a budget: ``TABLE``, ``LEVEL``, ``BUDGET`` (rho, or epsilon in nats),
-    ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is what
-    production publishes: of the discrete Gaussian sigma squared, of the two-sided geometric the variance itself.
+    ``STABILITY``, ``VARIANCE`` (squared persons or households) and ``NOISE_DISTRIBUTION``. ``VARIANCE`` is as in
+    production: sigma squared for the discrete Gaussian, the variance itself for the two-sided geometric.
     """
     config = read_config(config)
     rows = []

@@ -1,4 +1,4 @@
-"""What the columns of a release hold, and what codes of cells, regions and groups mean; those of production."""
+"""Columns of a release, and meanings of the production codes of cells, regions and groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUPS = {
     **{"E": "Native Hawaiian or Pacific Islander", "F": "some other race", "G": "two or more races"},
     **{"H": "Hispanic", "I": "White, not Hispanic"},
 }
-TITLES: Mapping[str, str] = {  # of the noisy tables, and of those after post-processing
+TITLES: Mapping[str, str] = {  # titles of the noisy tables, and of tables after post-processing
     **{"PH1_num": "persons in households by age", "PH1_denom": "households", "PH1": "average household size by age"},
     "PH2": "persons in households by type of household",
     "PH3": "persons under 18 in households by relationship and type of household",
@@ -31,7 +31,7 @@ BY_AGE = {"1": "all", "2": "under 18 years", "3": "18 years and over"}
 AGES = ("under 4 years", "4 and 5 years", "6 to 11 years", "12 to 17 years")
 COUPLE, COHABITING = "married couple", "cohabiting couple"
 MALE, FEMALE = (f"{sex} householder without partner" for sex in ("male", "female"))
-WHOSE = dict(zip(WITH_CHILDREN.values(), (COUPLE, COHABITING, MALE, FEMALE), strict=True))  # by PH6's first cell
+WHOSE = dict(zip(WITH_CHILDREN.values(), (COUPLE, COHABITING, MALE, FEMALE), strict=True))  # by first cell in PH6
 CELLS: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("PH1", "PH4", "PH5"), BY_AGE),
     "PH2": {
@@ -59,7 +59,7 @@ LARGE = "holds the true average in 90% of releases where the group is large besi
 
 
 def columns_of(name: str, table: Frame, coverage: str | None = None) -> list[TableColumn]:
-    """Describe the columns of a noisy or a published table of a name; `coverage` is that of its intervals of counts."""
+    """Describe the columns of a noisy or a published table; `coverage` is a text on the intervals of its counts."""
     cell, words = f"{name}_DATA_CELL", CELLS[name.split("_")[0]]
     unit = UNITS.get(name, "households" if name.endswith("denom") else "persons")
     columns = (

@@ -1,11 +1,11 @@
-"""What a budget gives and an accuracy needs: margins of error of PHSafe's noise, and its sheet of the explorer.
+"""Margins of error of PHSafe's noise for a budget, the budget for a margin, and PHSafe's sheet of the explorer.
 
 The margin of error is the half width of the 90% interval: the least k with ``P(|noise| <= k) >= 0.9``. The paper
 (Sexton et al., 2024, sections 7.1 and 7.3) takes it from the normal law, as the whole part of ``z * sigma``. Its table
 10, the production budgets, was computed with `Z_PRODUCTION`; its text and corollary 2 print 1.64, which is too small:
 above a sigma of 104 the whole part of 1.64 sigma never covers 90% of the discrete Gaussian.
 
-Truncation adds an error of its own that depends on the data; it is no part of a margin. The sheet starts from Table 10.
+Truncation adds an error that depends on the data; margins do not include it. The sheet starts from Table 10.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Z_PRODUCTION = 1.645
 
 
 def rho_for(margin: float, stability: int, *, z: float = Z_PRODUCTION) -> float:
-    """Return rho = (z^2 / 2) stability^2 / margin^2 of the whole part of a margin (corollary 2: 1.3448 for z^2 / 2)."""
+    """Return rho = (z^2 / 2) stability^2 / margin^2, with `margin` rounded down (corollary 2: z^2 / 2 = 1.3448)."""
     return (z * stability / math.floor(checked_margin(margin, least=1))) ** 2 / 2
 
 
 def choose(
     config: Settings, *, margins: Mapping[str, Mapping[str, float]] | None = None, tau: Mapping[str, int] | None = None
 ) -> Config:
-    """Change thresholds, and release only levels with a margin, if any has: by `rho_for`, or exactly for epsilon."""
+    """Change thresholds and, if `margins` are given, budgets: only these levels are released, with these margins."""
     config = read_config(config)
     config = replace(config, tau={**config.tau, **(tau or {})})
     if margins is None:
@@ -57,18 +57,18 @@ def choose(
     chosen = {table: dict.fromkeys(query.levels, 0.0) for table, query in QUERIES.items()}
     for table, levels in margins.items():
         for level, margin in levels.items():
-            config.budget(table, level)  # refuses what does not exist
+            config.budget(table, level)  # refuses unknown queries and levels
             chosen[table][level] = _needed(margin, config.stability(table), config.privacy_definition)
     return replace(config, privacy_budget=chosen)
 
 
 def explore(config: Settings) -> Frame:
-    """Tabulate how accurate counts are, noise alone, by query and level; ``MARGIN`` is that of `Z_PRODUCTION`."""
+    """Tabulate the accuracy of noisy counts, without truncation, by query and level; ``MARGIN`` uses `Z_PRODUCTION`."""
     config = read_config(config)
     rows = []
     for table, level, budget, stability, variance, _ in noise_parameters(config).rows():
         law, sigma = noise_law(config, table, level), math.sqrt(variance)
-        margin = math.floor(Z_PRODUCTION * sigma * (1 + 1e-12))  # rounding may leave a whole number a hair short
+        margin = math.floor(Z_PRODUCTION * sigma * (1 + 1e-12))  # rounding errors may be below a whole number
         accuracy = (sigma, margin, coverage(law, margin), exact_margin_of_error(law))
         rows.append((table, level, budget, stability, *accuracy))
     names = ("TABLE", "LEVEL", "BUDGET", "STABILITY", "SIGMA", "MARGIN", "COVERAGE", "EXACT_MARGIN")
@@ -81,11 +81,11 @@ BUDGETS = {"zcdp": "rho", "puredp": "epsilon"}
 SETTINGS = {name: f"phsafe/all/all/{name}" for name in ("privacy", "delta", "states")}
 PRESET, CURVE, NOW = "phsafe/all/all/preset", "phsafe/curve/all/row", "phsafe/curve/now"
 STEPS = (8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 26, 28, 30, 33, 36, 40, 45, 50)
-"""Margins of the curve, in twentieths of the current one."""
+"""Margins of the curve, in twentieths of the current margin."""
 TARGETS = {"usa": 500, "state_*": 200, "state_H,I": 200, "state_A-G": 68}
-"""Margins of Table 10 from which its budgets were computed; of children 20 in the states' groups A-G."""
+"""Margins of Table 10 from which its budgets were computed; 20 for children's tables in the states' groups A-G."""
 CHILDREN = ("PH3", "PH6")
-LARGEST = 10**9  # margin, in people
+LARGEST = 10**9  # largest margin, in people
 BESIDE: dict[str, Shown] = {"share": "share", "left_out": "whole", "left_out_share": "share"}
 PLACES = tuple((table, level) for table, query in QUERIES.items() for level in query.levels)
 NOISE = ("share", "sigma", "margin", "coverage", "exact")
@@ -105,7 +105,7 @@ COLUMNS = (
 
 
 def sheet(sizes: Sizes | None = None) -> Sheet:
-    """Return the sheet, at Table 10; with `sizes` of households it says who is left out, and is confidential."""
+    """Return the sheet, at Table 10; with household `sizes` it shows the persons cut off, and is confidential."""
     us, pr = (state_of(name) for name in PRESETS)
     return Sheet(
         name="phsafe",
@@ -133,7 +133,7 @@ def sheet(sizes: Sizes | None = None) -> Sheet:
 
 
 def state_of(config: Settings) -> dict[str, Value]:
-    """Return the state of the sheet that settings of PHSafe are."""
+    """Return the state of the sheet for settings of PHSafe."""
     config = read_config(config)
     kind = BUDGETS[config.privacy_definition]
     state: dict[str, Value] = {f"phsafe/{table}/all/tau": tau for table, tau in config.tau.items()}
@@ -147,7 +147,7 @@ def state_of(config: Settings) -> dict[str, Value]:
 
 
 def compute(state: State, sizes: Sizes | None = None) -> dict[str, Result]:
-    """Return every number of the sheet; `sizes` are of households at hand, if there are any."""
+    """Return every number of the sheet; `sizes` are those of the user's households, if given."""
     kind = str(state[SETTINGS["privacy"]])
     unit, own = BUDGETS[kind], str(state[CURVE])
     tau: dict[str, Any] = {table: state[f"phsafe/{table}/all/tau"] for table in TAU}
@@ -191,7 +191,7 @@ def _needed(margin: float, stability: int, kind: str) -> float:
 
 
 def _left_out(tau: Mapping[str, int], sizes: Sizes) -> dict[str, Result]:
-    """Return how many people the thresholds leave out of the households at hand, and their share."""
+    """Return the number and share of people of the user's households whom the thresholds leave out."""
     results: dict[str, Result] = {}
     for table, threshold in tau.items():
         homes = sizes.get(table)
@@ -203,7 +203,7 @@ def _left_out(tau: Mapping[str, int], sizes: Sizes) -> dict[str, Result]:
 
 
 def _promise(spent: Mapping[str, float], total: float, kind: str, delta: float) -> dict[str, Result]:
-    """Return what the queries spend together, and the promise as epsilon at delta."""
+    """Return the budget and share of each query, and the promise as epsilon at delta."""
     results: dict[str, Result] = {}
     for table, part in spent.items():
         results[f"phsafe/{table}/all/share"] = part / total if total else None

@@ -1,4 +1,4 @@
-"""The production layout of the noisy tables: laid out, and checked against the settings and in the files."""
+"""The production layout of the noisy tables, and checks of tables and files against the settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["check_release", "lay_out", "zeros"]
 def check_release(
     folder: str | os.PathLike[str], tables: Mapping[str, Frame], config: Config, states: tuple[str, ...]
 ) -> None:
-    """Compare noisy tables, but for their counts, with what settings and states ask for, and files with the tables."""
+    """Compare noisy tables, except their counts, with settings and states, and written files with the tables."""
     expected = lay_out(zeros(config, states), config)
     if list(tables) != list(expected):
         raise ValueError(f"a release must hold {', '.join(expected)}, got {', '.join(tables) or 'nothing'}")
@@ -38,7 +38,7 @@ def _without_counts(table: Frame) -> list[tuple[str, list[Any]]]:
 
 
 def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
-    """Lay out noisy counts, of some queries or all, and the numerators made from them, as production does."""
+    """Lay out noisy counts of all or some queries, and numerators derived from them, in the production format."""
     noise = {(table, level): (law, variance) for table, level, _, _, variance, law in noise_parameters(config).rows()}
     frame, tables = noisy.frame(), {}
     for name in dict.fromkeys(frame["TABLE"]):
@@ -51,7 +51,7 @@ def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
         columns[f"{name}_DATA_CELL"] = rows["DATA_CELL"]
         columns["COUNT"] = rows["COUNT"]
         columns["NOISE_DISTRIBUTION"] = [noise[source, level][0] for level in levels]
-        columns["VARIANCE"] = [  # noise of cells that are added up adds up
+        columns["VARIANCE"] = [  # a sum of cells has the sum of their variances
             len(sums.get(cell, (cell,))) * noise[source, level][1]
             for cell, level in zip(rows["DATA_CELL"], levels, strict=True)
         ]
@@ -60,7 +60,7 @@ def lay_out(noisy: Tabulation, config: Config) -> dict[str, Frame]:
 
 
 def zeros(config: Config, states: tuple[str, ...]) -> Tabulation:
-    """Return a tabulation of nobody, which has every row that a release must have."""
+    """Return a tabulation of an empty population, which has every row that a release must have."""
     counts = {}
     for table, level, _ in config.budgets():
         kind, iterations = split_level(level)

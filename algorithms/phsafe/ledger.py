@@ -17,12 +17,12 @@ __all__ = ["Ledger"]
 
 @dataclass(frozen=True)
 class Ledger(Promises):
-    """What a run promises: every query's loss, the sums, and what they mean as epsilon at `delta`.
+    """The promise of a run: every query's loss, the sums, and their epsilon at `delta`.
 
     The promises are the paper's (theorems 1 and 2 unbounded, 3 and 4 bounded). They hold in its model, where the rows
-    of households are functions of the persons in them: where a person's change may reach rows of unrelated households,
-    which is what the production code declares, a replaced person can cost up to four times the unbounded rho rather
-    than twice.
+    of households are functions of the persons in them. The production code declares that a person's change may reach
+    rows of unrelated households. Then the rho for a replaced person can be up to four times the unbounded rho, not
+    only twice.
     """
 
     config: Config
@@ -34,7 +34,7 @@ class Ledger(Promises):
 
     @property
     def bounded(self) -> ZCDP | PureDP:
-        """The promise when one person's record is replaced: twice the budget (not the four times of any zCDP)."""
+        """The promise when one person's record is replaced: twice the budget (general zCDP mechanisms: four times)."""
         return CLAIMS[self.config.privacy_definition](2 * self.config.total, relation="replace_one")
 
     @property
@@ -56,7 +56,7 @@ class Ledger(Promises):
         return "\n".join([*lines, "", *self._legend()])
 
     def _legend(self) -> Iterator[str]:
-        """Yield what each table that comes out counts, of how many persons a household, and what levels are."""
+        """Yield a description of each released table with its threshold, and of the levels."""
         spent = {table for table, _, _ in self.config.budgets()}
         for name in PUBLISHED:
             source, sums = DERIVED.get(name, (name, {}))

@@ -1,4 +1,4 @@
-"""PHSafe as a mechanism: the noisy counts of a run, many times over."""
+"""PHSafe as a mechanism, which releases the noisy counts of many runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PHSafe:
     only: Sequence[tuple[str, str]] | None = None
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
-    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
+    calls_per_side: ClassVar[int] = 32  # preparing a call takes as long as many runs
 
     def __post_init__(self) -> None:
         if self.only is not None and not self.only:
@@ -58,27 +58,27 @@ class PHSafe:
 
     @property
     def claim(self) -> ZCDP | PureDP:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         total = math.fsum(self.config.budget(*query) for query in self.queries)
         return CLAIMS[self.config.privacy_definition](total)
 
     def exact(self, data: Tabulation) -> NDArray[np.int64]:
-        """Return what a release would be without noise, in the order of the output, shape (cells,)."""
+        """Return the release without noise, in the order of the output, shape (cells,)."""
         if missing := [query for query in self.queries if query not in data.counts]:
             raise ValueError(f"every query and level must be tabulated, and {' '.join(missing[0])} is not")
         return np.concatenate([data.counts[query].ravel() for query in self.queries])
 
     def components(self) -> list[PHSafe]:
-        """Return each query and level as a mechanism with one law of noise, for estimates to examine one by one."""
+        """Return a mechanism with one law of noise for each query and level; estimates examine them one by one."""
         return [replace(self, only=[query]) for query in self.queries]
 
     def measured(self, data: Tabulation, rng: Rng) -> Tabulation:
         """Measure every query once: independent noise on every count."""
-        self.exact(data)  # refuses counts that are missing, before any noise
+        self.exact(data)  # refuses missing counts before noise is drawn
         return Tabulation(data.states, {at: self._noisy(data.counts[at], at, None, rng) for at in self.queries})
 
     def _noisy(self, exact: NDArray[np.int64], query: tuple[str, str], size: int | None, rng: Rng) -> NDArray[np.int64]:
-        """Return exact counts of a query and level with their noise, shape (size, *exact.shape), or once."""
+        """Return exact counts of a query and level plus noise, shape (size, *exact.shape), or one run if None."""
         return noise.add_noise(
             exact, self.laws[query], size, rng, query=" ".join(query), sensitivity=self.config.stability(query[0])
         )
@@ -137,10 +137,10 @@ def tabulated(pair: HouseholdPair, config: Config, only: Sequence[tuple[str, str
 
 
 def joined_to(own: Tabulation, pair: NeighborPair) -> NeighborPair:
-    """Return what `tabulated` returned with the same households added to both databases.
+    """Return the pair of `tabulated` with the same households, `own`, added to both databases.
 
-    Every count is a sum over households, so that nobody is counted again. A ``MAFID`` of the pair that `own` has, too,
-    stands for a free one under which truncation takes the same persons.
+    Every count is a sum over households, so their counts can be added without a new tabulation. If a ``MAFID`` is in
+    both the pair and `own`, the pair's stands for an unused one under which truncation keeps the same persons.
     """
     x, y = (_sum(own, side) for side in (pair.x, pair.y))
     return NeighborPair.declared(x, y, pair.relation, label=f"{pair.label}, in households added to the data")

@@ -1,19 +1,19 @@
-"""The bundled simulated households in the production layout, and how frames are made of persons.
+"""The bundled simulated households in the production layout, and the assembly of frames from persons.
 
 They are not real people. The bundled persons are a *simulated* population, the 2020 decennial census sample of the
-package pseudopeople: who lives with whom, and everybody's relationship, age, sex, housing type and broad race or
-ethnicity. What it lacks is assigned here when it is loaded, from one fixed seed:
+package pseudopeople: households, and everybody's relationship, age, sex, housing type and broad race or ethnicity.
+Other columns are assigned here when the sample is loaded, from one fixed seed:
 
-- **states**: each unit is put into one of six pseudo-states with probabilities from 0.40 down to 0.002. They carry real
-  FIPS codes so that region codes are valid, and say nothing about those states; the source is one fictional place;
-- **race of "Latino" and of "Multiracial or Other"**: drawn among the 63 codes, one draw a household for everybody in it
-  whom it concerns, one a person in group quarters;
+- **states**: each unit is put into one of six pseudo-states with probabilities from 0.40 down to 0.002. They have real
+  FIPS codes so that region codes are valid, but do not describe those states; the source is one fictional place;
+- **race of "Latino" and of "Multiracial or Other"**: drawn among the 63 codes, with one draw for all such members of a
+  household, and one draw for each person in group quarters;
 - **tenure**: drawn given the householder's age, and whether the householder is married;
 - **vacant units**: one for every ten households;
 - **MAFIDs**: distinct, in no order; all codes of places below the state are constants, which no table reads.
 
-Children, spouses and partners of either kind and the two kinds of group quarters are the source's own. Its 16
-householders under 18, the youngest of them 1, are kept as edge cases that a tabulation must survive.
+Children, spouses and partners of either kind and the two kinds of group quarters are from the source. Its 16
+householders under 18, the youngest of them 1, are kept as edge cases for the tabulation.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ __all__ = ["Households", "People", "assembled", "draw", "load_households", "scra
 
 Ints = NDArray[np.int64]
 
-SEED = 2020  # of everything that the bundled persons are given
+SEED = 2020  # seed of all assigned columns
 
 PSEUDO_STATES = {"06": 0.40, "48": 0.28, "36": 0.17, "27": 0.10, "15": 0.048, "56": 0.002}
-DIVISIONS = {"06": "9", "48": "7", "36": "2", "27": "4", "15": "9", "56": "8"}  # of the census, and its regions
+DIVISIONS = {"06": "9", "48": "7", "36": "2", "27": "4", "15": "9", "56": "8"}  # census divisions and regions by state
 REGIONS = {"06": "4", "48": "3", "36": "1", "27": "2", "15": "4", "56": "4"}
 BELOW_STATE = {
     **{"TABBLKCOU": "001", "TABTRACTCE": "000100", "TABBLK": "1000", "TABBLKGRPCE": "1"},
     **{"PLACEFP": "99999", "AIANNHCE": "9999"},
 }
-VACANT = 0.1  # vacant units by household
+VACANT = 0.1  # vacant units per household
 
 
 def _race_shares(*alone: float) -> NDArray[np.float64]:
-    """Return the shares of the 63 codes: the six single races, and what is left over k = 1..57 as 1/k."""
+    """Return the shares of the 63 codes: six single races, and the rest in proportion to 1/k for k = 1..57."""
     several = 1 / np.arange(1, 58)
     return np.array([*alone, *(several / several.sum() * (1 - sum(alone)))])
 
 
-# About those of the 2020 census for one race alone; how the rest divides is an assumption.
+# Shares of single races are roughly those of the 2020 census; the division of the rest is an assumption.
 NOT_HISPANIC = _race_shares(0.71, 0.15, 0.008, 0.074, 0.002, 0.006)
 HISPANIC = _race_shares(0.203, 0.019, 0.024, 0.004, 0.001, 0.422)
 
@@ -74,10 +74,10 @@ TWO_DIGITS = np.array([f"{code:02}" for code in range(100)], dtype=object)
 
 @dataclass(frozen=True, eq=False)
 class Households:
-    """Persons, the units they live in, and where these are, in the columns and order of the production layout.
+    """Persons, their units, and the places of units, with the columns and order of the production layout.
 
-    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which that lacks. Units are households, group
-    quarters and vacant units: all their columns but the tenure follow from the members.
+    Persons may have a last column QSEX (``"1"`` male, ``"2"`` female), which is not in that layout. Units are
+    households, group quarters and vacant units: all their columns except the tenure are derived from the members.
     """
 
     persons: Frame
@@ -151,7 +151,7 @@ def assembled(
     keys = {"RTYPE": ONE_DIGIT[kind], "MAFID": mafid}
     units = derive_units(Frame(persons), Frame({**keys, "TEN": ONE_DIGIT[tenure]}))
     place = np.empty(kind.size, dtype=np.int64)
-    place[np.argsort(mafid)] = np.arange(kind.size)  # units come in the order of their MAFIDs
+    place[np.argsort(mafid)] = np.arange(kind.size)  # `derive_units` orders units by MAFID
     if not sex:
         del persons["QSEX"]
     regions, divisions = ([known.get(code, "0") for code in state] for known in (REGIONS, DIVISIONS))
@@ -167,7 +167,7 @@ def assembled(
 
 
 def _tenure(age: Ints, married: NDArray[np.bool_], rng: np.random.Generator) -> Ints:
-    """Draw who owns with a mortgage (1) or without (2), rents (3), or lives rent-free (4): shares of our own."""
+    """Draw tenures: owned with a mortgage (1) or without (2), rented (3), rent-free (4); the shares are our own."""
     owner = np.interp(age, (20, 35, 45, 65, 80), (0.15, 0.40, 0.55, 0.70, 0.72)) + np.where(married, 0.15, -0.05)
     mortgage = np.interp(age, (30, 60, 80), (0.9, 0.6, 0.2))
     owns, owes, pays = (rng.random(age.size) < chance for chance in (owner, mortgage, 0.95))
@@ -175,7 +175,7 @@ def _tenure(age: Ints, married: NDArray[np.bool_], rng: np.random.Generator) -> 
 
 
 def draw(shares: NDArray[np.float64], size: int, rng: np.random.Generator) -> Ints:
-    """Draw indices with probabilities in proportion to shares; of the generator only uniforms, which do not change."""
+    """Draw indices with probabilities in proportion to shares, from uniforms, which numpy keeps across versions."""
     bounds = np.cumsum(shares)[:-1] / np.sum(shares)
     return np.searchsorted(bounds, rng.random(size), side="right")
 

@@ -1,26 +1,26 @@
 """A release: validate, tabulate, measure once, derive, check, and write one folder a table.
 
-The flow is the paper's; formats, codes and the order of truncation are the production release's. ``docs/papers.md``
-says where results differ from what the paper prints. Where the paper and production differ:
+The algorithm is the paper's; formats, codes and the order of truncation are those of the production release.
+``docs/papers.md`` lists results that differ from the paper's. Differences of the paper and production, and choices:
 
 1. Proofs and budgets follow the paper; the production code reaches the same numbers in one session.
-2. The paper has two frames and knows a person's state; the production layout has a third, public frame of places, and a
-   person is where the unit is. Which units there are, where, and whether they are group quarters, is public with it.
-3. The paper's units are occupied. Here vacant units and group quarters are in the frame. The denominators' filters
-   leave them out; the numerators have no such filter, and count persons by their record type: that makes a difference
-   only on frames that contradict themselves, which the full validation refuses.
+2. The paper has two frames, and persons have a state. The production layout has a third, public frame of places; a
+   person's state is that of the unit. So the list of units, their places and group quarters are public.
+3. The paper's units are occupied. Here the frame also has vacant units and group quarters. The denominators filter them
+   out; the numerators have no such filter, and count persons by their record type. This makes a difference only for
+   contradictory frames, which the full validation refuses.
 4. PH4's filter of households is production's, ``HHT <= '3'``, which also admits a household type of 0; PH4 and PH6 have
-   no filter on the persons' record type. On consistent households neither matters.
+   no filter on the persons' record type. For consistent households neither makes a difference.
 5. The level of Hispanic and White-not-Hispanic is ``H,I`` in files (H-I in the paper).
 6. Pure privacy, with two-sided geometric noise, is in production only.
 7. Variances are those of the noise, as floats: an owner's in PH8_num is twice that of a cell of PH7. The sum of two
-   discrete Gaussians is called ``Discrete Gaussian``, which it is not exactly.
-8. Where a ``MAFID`` has several rows of units, the paper filters them first and then drops what is repeated; here, as
-   in production, repeated units are dropped first. Validation refuses them.
+   discrete Gaussians is named ``Discrete Gaussian``, although it is so only approximately.
+8. If a ``MAFID`` has several rows of units, the paper filters them first and then drops repeated units; here, as in
+   production, repeated units are dropped first. Validation refuses them.
 
-Unlike production: columns are found by name, households that contradict themselves are refused before anything is
-counted (production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a
-release is whole or absent. Time, and what validation says, depend on the data and are outside every promise.
+Unlike production: columns are found by name, contradictory households are refused before anything is counted
+(production stops in the middle of some tables, depending on the data), unmatched rows are in no cell, and a release is
+written completely or not at all. Running time and validation messages depend on the data; no promise covers them.
 
 References
 ----------
@@ -64,10 +64,10 @@ MARGIN = f"COUNT plus or minus {Z_MARGIN} times the square root of VARIANCE, rou
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Release(Published):
-    """Noisy tables in the production layout (see `algorithms.phsafe.columns`), and the published ones, if any.
+    """Noisy tables in the production layout (see `algorithms.phsafe.columns`), and the published tables, if any.
 
-    Published are PH1 to PH8 after post-processing, from the noisy tables alone; see `postprocess`. `coverage` says how
-    often published intervals hold the truth, from the noise alone, in words; nothing without counts.
+    `published` has PH1 to PH8 after post-processing, from the noisy tables alone; see `postprocess`. `coverage` is a
+    text on the coverage of published intervals, as far as it depends on the noise; it is empty without counts.
     """
 
     config: Config
@@ -77,7 +77,7 @@ class Release(Published):
     coverage: str
 
     def write(self, staged: Path) -> None:
-        """Write all that is published, and check what was written."""
+        """Write the release, and check the written files."""
         super().write(staged)
         check_release(staged, self.tables, self.config, self.states)
 
@@ -90,7 +90,7 @@ def described(
     published: bool = False,
     reading: Mapping[str, Any] | None = None,
 ) -> Release:
-    """Return what a release of noisy tables holds and says of itself; each is in a folder of its own."""
+    """Return the release of noisy tables: its files, one folder a table, and its texts."""
     after = postprocess(tables, cap=caps(config.tau)) if published else {}
     files = {
         f"{name}/{name}.csv": TableFile(columns_of(name, table), list(table.rows())) for name, table in tables.items()
@@ -106,7 +106,7 @@ def described(
     return Release(
         claim=Ledger(config).unbounded,
         files=files,
-        texts={"config.json": json.dumps(config.to_dict(), indent=4)},  # from which the ledger follows
+        texts={"config.json": json.dumps(config.to_dict(), indent=4)},  # the ledger can be computed from it
         ledger=Ledger(config),
         summary=f"\n{coverage}\n" * bool(coverage) + f"\n{rows:,} rows in {number} tables{more}",
         about={"neighbors": "one person added or removed (add_remove), the paper's model"},
@@ -121,7 +121,7 @@ def described(
 
 
 def _coverage(tables: Mapping[str, Frame], counted: Mapping[str, Frame]) -> str:
-    """Return how often published intervals of counts hold the truth."""
+    """Return a text on the coverage of published intervals of counts."""
     if not counted:
         return ""
     outside, totals = totals_outside(tables, counted)
@@ -133,7 +133,7 @@ def _coverage(tables: Mapping[str, Frame], counted: Mapping[str, Frame]) -> str:
 
 
 def _covered(tables: Iterable[Frame]) -> str:
-    """Return how often the interval of a cell holds a true count of 0, by the variances of some tables."""
+    """Return a text on the coverage of cells' intervals at a true count of 0, for the variances of some tables."""
     variances = {float(variance) for table in tables for variance in table["VARIANCE"]}
     shares = sorted({math.floor(100 * interval_coverage(0, variance)) for variance in variances})
     few = " to ".join(f"{share}%" for share in dict.fromkeys((shares[0], shares[-1])))
@@ -155,10 +155,10 @@ def release(
     engine: str | Engine = "duckdb",
     partitions: int = 1,
 ) -> Release:
-    """Run PHSafe on frames as `tabulate` takes them, by settings as `read_config` takes them.
+    """Run PHSafe on the frames of `tabulate`, with settings that `read_config` reads.
 
-    The folder `out` must not exist, or must be empty; with `published` it gets the post-processed tables too.
-    `reading` says how columns were made, for the record. A seeded generator as `rng` is for simulations.
+    The folder `out` must be new or empty; with `published` it gets the post-processed tables too. `reading` describes
+    for the record how columns were made. A seeded generator as `rng` is for simulations.
     """
     settings = read_config(config)
     if published and settings.privacy_definition != "zcdp":

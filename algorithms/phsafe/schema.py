@@ -1,6 +1,6 @@
-"""What the three input frames hold: their columns, in the production order, and the values that each may take.
+"""The three input frames: their columns, in the production order, and the allowed values of each column.
 
-Codes are text, leading zeros included, because the truncation order hashes them as they stand.
+Codes are text with leading zeros, because the truncation order hashes this text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Codes:
-    """Text, one of these codes."""
+    """Domain of a text column: one of these codes."""
 
     codes: tuple[str, ...]
 
@@ -45,7 +45,7 @@ class Codes:
 
 @dataclass(frozen=True)
 class Whole:
-    """Whole numbers from `least` to `most`, without those left out."""
+    """Domain of a numeric column: whole numbers from `least` to `most`, except those in `without`."""
 
     least: int
     most: int
@@ -58,7 +58,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Digits:
-    """Text of digits that no table reads."""
+    """Domain of a text column of digits, which no table reads."""
 
     def __str__(self) -> str:
         return "digits"
@@ -113,19 +113,19 @@ FRAMES: Mapping[str, Mapping[str, Domain]] = {"persons": PERSONS, "units": UNITS
 
 SEX: Mapping[str, Domain] = {"QSEX": Codes(("1", "2"))}
 """Male, female: not in the production layout, but household types cannot be derived without it."""
-RECODED: Mapping[str, Mapping[str, Domain]] = {**FRAMES, "persons": {**PERSONS, **SEX}}  # what a recode may make
+RECODED: Mapping[str, Mapping[str, Domain]] = {**FRAMES, "persons": {**PERSONS, **SEX}}  # for recodes
 UNDERIVED: Mapping[str, Mapping[str, Domain]] = {
     **RECODED,
     "units": {name: UNITS[name] for name in ("RTYPE", "MAFID", "TEN")},
 }
-"""What is read where the units' other columns are derived from the persons."""
+"""Columns that are read if the units' other columns are derived from the persons."""
 
 MEANINGS = {
     ("persons", "QSEX"): {"1": "male", "2": "female"},
     ("persons", "CENHISP"): {"1": "not Hispanic", "2": "Hispanic"},
     ("units", "TEN"): {"0": "vacant", "1": "owned, mortgage", "2": "owned", "3": "rented", "4": "no rent"},
 }
-"""Of short codes, which offices number otherwise."""
+"""Meanings of short codes; other offices may use other numbers."""
 HOUSEHOLDER = "20"
 OWN_CHILDREN = ("25", "26", "27")  # biological, adopted, step
 RELATIVES = (*OWN_CHILDREN, "28", "29", "30", "31", "32", "33")

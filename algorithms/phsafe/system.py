@@ -1,4 +1,4 @@
-"""Registers PHSafe and its commands, on the pairs of households that are known to cost the most, or the user's own."""
+"""Registers PHSafe and its commands, on the known pairs with the largest loss, or on the user's households."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from audit.neighbors import NeighborPair
 __all__: list[str] = []
 
 USUAL = "us"
-FEW = 300  # runs of published tables
+FEW = 300  # default runs of an audit of published tables, which are slow
 MODELS: tuple[Model, ...] = ("VAL", "DER", "API")
 NOTES = {
     "VAL": "both databases are valid",
@@ -46,7 +46,7 @@ NOTES = {
 def _phsafe(
     settings: Settings, *, config: Settings = "", only: Sequence[tuple[str, str]] | None = None, times: float = 1.0
 ) -> PHSafe:
-    """Build PHSafe by settings, with `times` as much of every budget."""
+    """Build PHSafe by settings, with every budget multiplied by `times`."""
     chosen = read_config(config or settings)
     budgets = {table: {level: times * one for level, one in of.items()} for table, of in chosen.privacy_budget.items()}
     return PHSafe(replace(chosen, privacy_budget=budgets), only)
@@ -64,7 +64,7 @@ def _pair(settings: str, model: Model) -> NeighborPair:
 def _own(
     preset: str, data: str, *, units: str, geo: str, config: str = "", derive: bool = False, recode: str | None = None
 ) -> System:
-    """Describe PHSafe on households of the user's own, to which those of a pair are added."""
+    """Return the system on the user's households, to which the households of each pair are added."""
     if preset and config:
         raise ValueError(f"preset and config exclude each other, got {preset} and {config}")
     chosen = read_config(config or preset or USUAL)

@@ -1,7 +1,7 @@
-"""The nine queries of the S-DHC as data: who is counted, in which cells, for which population groups.
+"""The nine queries of the S-DHC as data: conditions on counted rows, cells, and population groups.
 
 Conditions are SQL on a person ``p`` and a household ``h`` (a housing unit with its state). Source: Sexton et al., 2024,
-section 2.4 and tables 1 to 8; cell codes as the production release has them.
+section 2.4 and tables 1 to 8; cell codes are those of the production release.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ UNATTRIBUTED = ("usa_*", "state_*")
 
 @dataclass(frozen=True)
 class Query:
-    """One noisy query; without a condition on `persons`, which is applied before truncation, households are counted.
+    """One noisy query: it counts `persons` that meet a condition, applied before truncation, or households if None.
 
-    `cells` has the code and the condition of each basis cell; the first that holds takes the row. `race` is whose race
-    and ethnicity define the population groups, if any. `totals` are sums of basis cells, not measured. `weight` is what
-    is added up over the rows; None counts them.
+    `cells` has the code and the condition of each basis cell; a row belongs to the first cell whose condition holds.
+    `race` selects the householder or the person, whose race and ethnicity define the population groups. `totals` are
+    sums of basis cells, not measured. `weight` is the column that is added up; None counts rows.
     """
 
     name: str
@@ -52,21 +52,21 @@ class Query:
 
     @property
     def truncated(self) -> bool:
-        """Whether persons are counted, so that at most tau of a household are."""
+        """Whether the query counts persons, at most tau of a household."""
         return self.persons is not None
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Population group levels that the query is asked for."""
+        """Population group levels of the query."""
         return UNATTRIBUTED if self.race is None else LEVELS
 
     def stability(self, tau: int | None) -> int:
-        """Return the noise's stability factor: 2 tau + 2 for persons, 2 for households, who have no tau (lemma 6)."""
+        """Return the noise's stability factor: 2 tau + 2 for persons, 2 for households, which have no tau (lemma 6)."""
         return 2 if tau is None else 2 * tau + 2
 
 
 def named(tables: str | Sequence[str], known: Iterable[str]) -> list[str]:
-    """Return the names of the tables that are asked for, ``"all"`` for every known one."""
+    """Return the names of the requested tables; ``"all"`` means every known table."""
     known = list(known)
     names = known if tables == "all" else [tables] if isinstance(tables, str) else list(tables)
     if unknown := [name for name in names if name not in known]:
@@ -86,11 +86,11 @@ LEVEL_OF = {
     for iterations, codes in {**ITERATIONS, "*": ("*", "")}.items()
     for code in codes
 }
-"""The level of a region's type and an iteration, as files name them: an empty one is the total population, too."""
+"""Level by type of region and iteration code as in files; an empty code also means the total population."""
 
 
 def sql_in(column: str, codes: Sequence[str]) -> str:
-    """Return the SQL for a column that has one of some codes."""
+    """Return the SQL condition that a column has one of some codes."""
     return f"{column} in ({', '.join(repr(code) for code in codes)})"
 
 
@@ -101,7 +101,7 @@ IN_FAMILY = sql_in("p.RELSHIP", (HOUSEHOLDER, "21", "23", *RELATIVES))
 OCCUPIED = "h.RTYPE = '2' and h.HHT <> '0'"
 BY_AGE = {"2": CHILD, "3": "true"}
 AGES = ("p.QAGE < 4", "p.QAGE < 6", "p.QAGE < 12", "true")
-WITH_CHILDREN = {"01": 3, "03": 8, "10": 13, "06": 18}  # household type: PH6's first cell, of children under 4
+WITH_CHILDREN = {"01": 3, "03": 8, "10": 13, "06": 18}  # household type: its first cell in PH6, children under 4
 
 QUERIES: Mapping[str, Query] = {
     query.name: query
@@ -187,13 +187,13 @@ NONPRIVATE: Mapping[str, Query] = {
     "PH5_num": replace(QUERIES["PH4"], name="PH5_num"),
     "PH8_num": replace(QUERIES["PH8_denom"], name="PH8_num", weight="h.FINAL_POP"),
 }
-"""The eleven tables as the production code counts them without privacy, totals and subtotals included."""
+"""The eleven tables as the production code counts them without noise, with totals and subtotals."""
 
 DERIVED: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
     "PH5_num": ("PH4", {"2": ("2",), "3": ("3",)}),
     "PH8_num": ("PH7", {"2": ("2", "3"), "3": ("4",)}),
 }
-"""Numerators that are not measured: the noisy table each is made from, and the cells that add up."""
+"""Numerators that are not measured: the noisy table that each is derived from, and the cells that are added up."""
 
 PUBLISHED = (
     *("PH1_num", "PH1_denom", "PH2", "PH3", "PH4", "PH5_num", "PH5_denom"),

@@ -1,1 +1,1 @@
-"""Neighboring databases of households, and how far one person moves every query; no noise is drawn here."""
+"""Neighboring databases of households, and the change of every query between them; no noise is drawn here."""

@@ -1,8 +1,8 @@
-"""Small households written down by hand, or generated, as databases in the production layout.
+"""Small handwritten or generated households, as databases in the production layout.
 
-A household is its members: everything else in its unit's row follows from them, but for the tenure. That makes
-databases valid by construction (model VAL of `algorithms.phsafe.neighbors.worst`). Where a row of units is to be any
-function of the members, or unrelated to them, it is given (models DER and API).
+A household is a list of members: all columns of its unit's row except the tenure are derived from them. So databases
+are valid by construction (model VAL of `algorithms.phsafe.neighbors.pairs`). If a unit's row may be any function of the
+members, or unrelated to them (models DER and API), the caller gives the row.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 FIRST_MAFID = 100_000_001
-TRIED, AT_ONCE = 1_000, 100  # MAFIDs, where the order of truncation matters
+TRIED, AT_ONCE = 1_000, 100  # MAFIDs tried to find an order of truncation, and at a time
 
 FrameDatabase = tuple[Frame, Frame, Frame]
 Order = Sequence[tuple[str, int]]
 
 
 class Person(NamedTuple):
-    """One record. No table reads the sex (``"1"`` male, ``"2"`` female): the household type tells the householder's."""
+    """One record. No table reads the sex (``"1"`` male, ``"2"`` female), but household types depend on it."""
 
     relship: str
     age: int = 40
@@ -51,7 +51,7 @@ class Person(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """What the tables read of a row of units."""
+    """Columns of a unit's row that the tables read."""
 
     hht: str
     hht2: str
@@ -62,7 +62,7 @@ class Unit(NamedTuple):
 
 
 class Household(NamedTuple):
-    """Members and where they live; `units` are rows given rather than derived, none or several included."""
+    """Members and where they live; `units` are rows that are given, not derived: none, one or several."""
 
     mafid: int
     members: tuple[Person, ...] = ()
@@ -72,14 +72,14 @@ class Household(NamedTuple):
 
 
 def derived(households: Sequence[Household]) -> FrameDatabase:
-    """Return households as a database whose unit rows follow from the members; without members they are vacant."""
+    """Return households as a database whose unit rows are derived from the members; empty households are vacant."""
     rows = [("2", home.mafid, home.tenure if home.members else "0") for home in households]
     persons = _persons(households)
     return _layout(persons), derive_units(persons, Frame.from_rows(("RTYPE", "MAFID", "TEN"), rows)), _geo(households)
 
 
 def database(households: Sequence[Household]) -> FrameDatabase:
-    """Return households as a database with the unit rows that they are given; it need not be valid."""
+    """Return households as a database with the given rows of units; it need not be valid."""
     rows = [
         ("2", home.mafid, 0, 0, unit.hispanic, unit.race, unit.tenure, unit.hht, unit.hht2, unit.cplt)
         for home in households
@@ -89,18 +89,18 @@ def database(households: Sequence[Household]) -> FrameDatabase:
 
 
 def without(home: Household, person: Person) -> Household:
-    """Return a household that one such person has left."""
+    """Return the household without one person equal to `person`."""
     place = home.members.index(person)
     return home._replace(members=home.members[:place] + home.members[place + 1 :])
 
 
 def joined(home: Household, person: Person) -> Household:
-    """Return a household that a person has joined."""
+    """Return the household with a person added."""
     return home._replace(members=(*home.members, person))
 
 
 def placements(home: Household, tau: int, condition: str = IN_HOUSEHOLD) -> Iterator[tuple[Household, Order]]:
-    """Yield a household under one ``MAFID`` after another, and the order of its members where `tau` cuts some off."""
+    """Yield a household under successive ``MAFID``, and its truncation order (empty up to `tau` members)."""
     query = f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
     for start in range(0, TRIED, AT_ONCE):
         homes = [home._replace(mafid=home.mafid + step) for step in range(start, start + AT_ONCE)]
@@ -114,7 +114,7 @@ def placements(home: Household, tau: int, condition: str = IN_HOUSEHOLD) -> Iter
 
 
 def placed(home: Household, tau: int, accepts: Callable[[Order], bool], condition: str = IN_HOUSEHOLD) -> Household:
-    """Return a household under the first ``MAFID`` where truncation takes its members in an order that is wanted."""
+    """Return a household under the first ``MAFID`` whose truncation order is accepted."""
     for place, order in placements(home, tau, condition):
         if accepts(order):
             return place

@@ -1,17 +1,17 @@
-"""Checked pairs of neighboring household databases: what may change with one person depends on the model.
+"""Checked pairs of neighboring household databases; the model defines the rows that may change with one person.
 
 ``VAL``
-    Both databases are valid: one householder in every occupied unit, and rows of units that follow from the members,
-    but for the tenure, which stays while the unit is occupied. Ages are free. Protects a person as real data have
-    them. A householder can leave only where nobody stays, since others' relationships would have to change.
+    Both databases are valid: one householder in every occupied unit, and rows of units derived from the members, except
+    the tenure, which is constant while the unit is occupied. Ages are free. Protects persons of real data. A
+    householder can leave only if nobody stays, because the others' relationships would have to change.
 ``DER``
-    The paper's model, with the state of every ``MAFID`` public, as it is in the production layout: a unit's row, if
-    there is one, is any function of the members that share its ``MAFID``. Protects a person however rows of units are
-    derived from persons. (Were the state such a function too, the unattributed state levels of PH1_num and PH4 would
-    change by 2 tau^2 as all others do, instead of tau^2, and those of households by 2 instead of 1.)
+    The paper's model, with the state of every ``MAFID`` public, as in the production layout: a unit's row, if it
+    exists, is any function of the members that share its ``MAFID``. Protects a person for any rule that derives rows of
+    units from persons. (If the state were such a function too, the unattributed state levels of PH1_num and PH4 would
+    change by 2 tau^2 like all others, instead of tau^2, and those of households by 2 instead of 1.)
 ``API``
-    What the production code declares to its framework: one row of persons, and two rows of units anywhere, related to
-    the person or not. Protects a person even where changes spread to other households.
+    The declaration of the production code to its framework: one row of persons, and any two rows of units, related to
+    the person or not. Protects a person even if changes spread to other households.
 
 In all three the places (``geo``) are public, and the same in both databases. Under ``"replace_one"`` one person is
 removed and one added, anywhere: two households in VAL and DER, four rows of units in API.
@@ -36,7 +36,7 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True, eq=False)
 class HouseholdPair:
-    """Two databases (persons, units and geo) that are neighbors under a model: checked when it is made."""
+    """Two databases (persons, units and geo) that are neighbors under a model; the constructor checks this."""
 
     x: tuple[Frame, Frame, Frame]
     y: tuple[Frame, Frame, Frame]
@@ -73,11 +73,11 @@ class HouseholdPair:
                 if "0" not in (tenure, other) and tenure != other:
                     raise ValueError(f"an occupied unit must keep its tenure under VAL, got {tenure} and {other}")
             for frames in (self.x, self.y):
-                tabulate(*frames, "PH1_denom")  # refuses what is not valid
+                tabulate(*frames, "PH1_denom")  # refuses invalid databases
 
 
 def check_model(model: str, relation: str) -> None:
-    """Refuse a model or a relation that there is not."""
+    """Refuse an unknown model or relation."""
     if model not in get_args(Model):
         raise ValueError(f"model must be one of {', '.join(get_args(Model))}, got {model!r}")
     check_relation(relation)

@@ -1,4 +1,4 @@
-"""How far one person moves every query, exactly: both databases are counted by the SQL of a release.
+"""Exact change of every query between two databases, both counted by the SQL of a release.
 
 A Gaussian query with budget rho and noise scaled to Delta really spends ``rho * L2**2 / Delta**2`` on a pair of
 databases whose counts are ``L2`` apart (Sexton et al., 2024, lemma 3): the loss of a given pair needs no simulation.
@@ -32,16 +32,16 @@ UNIT_COLUMNS = "h.RTYPE as UNIT_TYPE, h.FINAL_POP, h.TEN, h.HHT, h.HHT2, h.CPLT,
 def stability_change(
     x: Database, y: Database, *, tables: str | Sequence[str] = "all", config: Settings | None = None
 ) -> Frame:
-    """Return how far apart two databases, each of persons, units and geo, are in every query, exactly.
+    """Return the exact change of every query between two databases, each of persons, units and geo.
 
-    `config` is what `read_config` takes: its thresholds, and the levels that it has a budget for. Default: thresholds
-    of the 2020 Census, all levels.
+    `config`, which `read_config` reads, has the thresholds, and the levels: those with a budget. Default: thresholds of
+    the 2020 Census, all levels.
 
     One row for each query and level: TABLE, LEVEL, L1, L2_SQUARED, LARGEST (of one cell), STABILITY (Delta, to which
-    noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and ROWS: how
-    many rows of the truncated and joined persons, or of the households, are in one database alone. SHARE is exact for
+    noise is scaled), SHARE (``L2_SQUARED / STABILITY**2``: the part of the level's rho that is spent) and ROWS: the
+    number of rows of truncated and joined persons, or of households, that are in one database only. SHARE is exact for
     Gaussian noise, and for discrete Gaussian noise at production's scales. Under pure privacy a pair spends at most
-    ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2, whatever the counts do.
+    ``L1 / STABILITY`` of the epsilon. Lemma 6 bounds ROWS by 2 tau + 2, for any counts.
     """
     queries = {name: QUERIES[name] for name in named(tables, QUERIES)}
     settings = None if config is None else read_config(config)
@@ -84,7 +84,7 @@ def _cubes(
 
 
 def _rows_changed(database: DuckDB, view: int) -> int:
-    """Return the size of the symmetric difference of the rows behind queries, repeated rows counted."""
+    """Return the size of the symmetric difference of the rows behind queries, as multisets."""
     x, y = (f"select * from rows_{view}_{side}" for side in "xy")
     both = f"select * from ({x} except all {y}) d union all select * from ({y} except all {x}) e"
     return int(database.fetch(f"select count(*) as N from ({both}) f")["N"][0])

@@ -1,10 +1,10 @@
-"""The pairs of neighbors that cost the most, of all that are known: for each query, level and model, and a run.
+"""Pairs of neighbors with the largest known privacy loss, for each query, level and model, and for a whole run.
 
-VAL numbers are the best found, so lower bounds; 2 tau^2 (one ``MAFID``) and 8 tau^2 (two) are proved bounds: at most
-tau rows leave a household and at most tau enter it, so that its change is at most sqrt(2) tau long. DER numbers are the
-largest there are, query by query. API numbers are reached; that nothing lies above (2 tau + 1)^2 + 1 follows from two
-rows of units that move tau persons each, and a person who moves one out of a cell and one into another. What the models
-allow is said in `algorithms.phsafe.neighbors.pairs`.
+Losses are squared L2 changes of counts. Under VAL they are the largest found, so lower bounds; 2 tau^2 (one ``MAFID``)
+and 8 tau^2 (two) are proved upper bounds: at most tau rows leave a household and at most tau enter it, so the L2 norm
+of its change is at most sqrt(2) tau. Under DER they are the maximum for each query. Under API they are attained, and
+(2 tau + 1)^2 + 1 is an upper bound: two rows of units move tau persons each, and the person moves one row out of a cell
+and one into another. `algorithms.phsafe.neighbors.pairs` defines the models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from audit.claims import Relation
 
 __all__ = ["joint_pair", "pair_of", "worst_pair"]
 
-States = tuple[str, str]  # the same twice where there is only one
+States = tuple[str, str]  # equal if there is only one state
 
 A, B, C, D, E, F = range(FIRST_MAFID, FIRST_MAFID + 6_000_000, 1_000_000)
 
@@ -40,18 +40,18 @@ WOMAN, MAN, YOUTH = Person("20", sex="2"), Person("20"), Person("20", 17)
 SPOUSE, PARTNER, YOUNG_PARTNER = Person("21"), Person("22", sex="2"), Person("22", 17, sex="2")
 CHILD, YOUNG, SIBLING = Person("25", 15), Person("25", 2), Person("28", 15)
 GRANDCHILD, RELATIVE, ROOMMATE = Person("30", 9), Person("33"), Person("34")
-ENTRANT = {"PH1_num": RELATIVE, "PH4": RELATIVE, "PH3": GRANDCHILD, "PH6": YOUNG}  # not in the cell of `CHILD`
+ENTRANT = {"PH1_num": RELATIVE, "PH4": RELATIVE, "PH3": GRANDCHILD, "PH6": YOUNG}  # other cell than `CHILD`
 MARRIED = Unit("1", "01", "1")
-SHIFTED = Unit("3", "06", "5", race="01", hispanic=1, tenure="3")  # other cells and population groups everywhere
-ONE_CELL = ("PH1_num", "PH4", "PH1_denom", "PH5_denom")  # in which no row of units tells where a person counts
+SHIFTED = Unit("3", "06", "5", race="01", hispanic=1, tenure="3")  # unlike `MARRIED` in every cell and group
+ONE_CELL = ("PH1_num", "PH4", "PH1_denom", "PH5_denom")  # cells that do not depend on rows of units
 
 
 def worst_pair(
     table: str, level: str, model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None
 ) -> HouseholdPair:
-    """Return the known pair that moves a query at a level the most, by default in the settings of 2020."""
+    """Return the known pair with the largest change of a query at a level, by default with the settings of 2020."""
     check_model(model, relation)
-    read_config("us").budget(table, level)  # refuses what there is not
+    read_config("us").budget(table, level)  # refuses unknown queries and levels
     taus, states = _settings(config)
     tau, replaced, total = taus.get(table, 1), relation == "replace_one", level.endswith("*")
     if model == "API":
@@ -71,7 +71,7 @@ def worst_pair(
 def joint_pair(
     model: Model = "VAL", relation: Relation = "add_remove", config: Settings | None = None, *, in_place: bool = False
 ) -> HouseholdPair:
-    """Return the known pair that costs the most over all of a run, by the budgets of 2020; `in_place` at home."""
+    """Return the known pair with the largest loss of a run, by the budgets of 2020; `in_place` replaces at home."""
     check_model(model, relation)
     taus, states = _settings(config)
     tau, replaced = max(taus.values()), relation == "replace_one"
@@ -94,7 +94,7 @@ def _settings(config: Settings | None) -> tuple[Mapping[str, int], States]:
 
 @cache
 def pair_of(x: tuple[Household, ...], y: tuple[Household, ...], label: str, model: Model = "VAL") -> HouseholdPair:
-    """Return neighbors; a household that does not change lives in both, so that no frame is empty."""
+    """Return neighbors; both databases contain an unchanged household, so that no frame is empty."""
     alone = Household(FIRST_MAFID + 99_000_000, (Person("20"),), "1", x[0].state, (Unit("4", "09", "5"),))
     people = [sum(len(home.members) for home in homes) for homes in (x, y)]
     relation: Relation = "replace_one" if people[0] == people[1] else "add_remove"
@@ -103,20 +103,20 @@ def pair_of(x: tuple[Household, ...], y: tuple[Household, ...], label: str, mode
 
 
 def _leaves(label: str, home: Household, person: Person, *arrival: Household) -> HouseholdPair:
-    """Let a person leave a home and, if replaced, arrive in another, which is given before and after."""
+    """Return a pair in which a person leaves a home; `arrival` is another home before and after the person arrives."""
     return pair_of((home, *arrival[:1]), (without(home, person), *arrival[1:]), label)
 
 
 def _crowded(home: Household, entrant: Person, tau: int, last: Person, condition: str = IN_HOUSEHOLD) -> Household:
-    """Return a household that a person has joined, in which truncation leaves out `last` alone."""
+    """Return the household with `entrant` added, under a ``MAFID`` for which truncation leaves out only `last`."""
     return placed(joined(home, entrant), tau, lambda order: order[tau] == last[:2], condition)
 
 
-# Model VAL: databases are valid, and unit rows follow from the members
+# Model VAL: databases are valid, and unit rows are derived from the members
 
 
 def _married(tau: int, states: States, *, counted: bool) -> Household:
-    """Return a spouse in a family, who is `counted` in place of a child if there is to be one to enter."""
+    """Return a family with a spouse; if `counted`, truncation keeps the spouse, and a child is the first left out."""
     family = Household(A, (WOMAN, SPOUSE, *(CHILD,) * tau), state=states[0])
     if not counted:
         return family
@@ -124,16 +124,16 @@ def _married(tau: int, states: States, *, counted: bool) -> Household:
 
 
 def _spouse_leaves(tau: int, states: States, *, counted: bool) -> HouseholdPair:
-    """Let a spouse leave, whom a child replaces if `counted`: all who are counted then change their type."""
+    """Let a spouse leave: all counted persons change household type; if `counted`, a child is counted instead."""
     family = _married(tau, states, counted=counted)
     label = f"a spouse{' who is counted' * counted} leaves a family of {len(family.members)}"
     return _leaves(label + ", and a child is counted instead" * counted, family, SPOUSE)
 
 
 def _spouse_moves(tau: int, few: int | None, states: States) -> HouseholdPair:
-    """Let a spouse leave one household and join another as a partner; none of the four types is the same.
+    """Let a spouse leave one household and join another as a partner; the four household types all differ.
 
-    With `few`, in both a child replaces an adult in the sample, and the partner is not among the first `few`.
+    With `few`, a child is counted for an adult in both households, and the partner is not among the first `few`.
     """
     family = _married(tau, states, counted=few is not None)
     label = f"leaves a family of {len(family.members)} and becomes"
@@ -157,7 +157,7 @@ def _householder_changes(tau: int, states: States) -> HouseholdPair:
 
 
 def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
-    """As `_householder_changes`, and the householder, not counted, changes sex and so the type of household."""
+    """As `_householder_changes`, but the householder is not counted, and also changes sex and so household type."""
     children = (CHILD,) * (tau + 1)
     families = (
         placements(Household(A, (head, *children), state=states[0]), tau)
@@ -173,7 +173,7 @@ def _householder_changes_all(tau: int, states: States) -> HouseholdPair:
 
 
 def _relative_leaves(table: str, tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Let a child leave a large family, or the last relative any; if replaced, arrive counted instead of a child."""
+    """Let a child (PH1_num) or the last relative leave; if `replaced`, an adult elsewhere is counted for a child."""
     large, other = (Household(mafid, (WOMAN, *(CHILD,) * (tau - 1)), state=states[0]) for mafid in (A, B))
     if table == "PH1_num":
         family, leaver = _crowded(large, RELATIVE, tau, RELATIVE), CHILD
@@ -192,7 +192,7 @@ def _relative_leaves(table: str, tau: int, states: States, replaced: bool) -> Ho
 
 
 def _occupant_leaves(table: str, states: States, replaced: bool, across: bool) -> HouseholdPair:
-    """Let the only occupant leave, or of families the last relative, where states differ to another of them."""
+    """Let the only occupant leave; for families `across` states, let the last relative move to another family."""
     home, woman = Household(A, (WOMAN,), state=states[0]), Household(B, (WOMAN,), state=states[1])
     if table == "PH5_denom" and across:
         label = "the last relative of one householder joins another, in another state"
@@ -212,7 +212,7 @@ def _occupant_leaves(table: str, states: States, replaced: bool, across: bool) -
 
 
 def _row_changes(tau: int, states: States, replaced: bool, *, vanishes: bool) -> HouseholdPair:
-    """Everyone who is counted moves in one direction, twice if a person is replaced: joins need not undo leaves."""
+    """Move all counted persons of a unit to other cells; if `replaced`, of two units, in the same direction."""
     full, rows = (CHILD,) * (tau + 1), () if vanishes else (SHIFTED,)
     homes = [Household(mafid, full, state=states[0], units=(MARRIED,)) for mafid in (A, B)]
     x = (homes[0], *([without(homes[1], CHILD)] if replaced else []))
@@ -223,10 +223,10 @@ def _row_changes(tau: int, states: States, replaced: bool, *, vanishes: bool) ->
 
 
 def _rows_elsewhere(table: str | None, tau: int, states: States, replaced: bool) -> HouseholdPair:
-    """Rows of two households vanish, where the person is not; all of the person's own change adds to it."""
+    """Delete the rows of two other households (four if `replaced`), and let the person's own change add to that."""
     homes = [Household(mafid, (CHILD,) * tau, state=states[0], units=(MARRIED,)) for mafid in (A, B, C, D, E, F)]
     gone, (home, host) = homes[: 4 if replaced else 2], homes[4:]
-    if table in ENTRANT:  # who is not counted until a child leaves, and in another household at once instead of one
+    if table in ENTRANT:  # counted once a child leaves; in the other household, in place of a child
         entrant, condition = ENTRANT[table], str(QUERIES[table].persons)
         home = _crowded(home, entrant, tau, entrant, condition)
         arrived = _crowded(host, entrant, tau, CHILD, condition)

@@ -1,1 +1,1 @@
-"""From the noisy tables of a release to the published ones, with intervals; no persons are read here."""
+"""Post-processing of the noisy tables of a release to published tables with intervals; no persons are read here."""

@@ -1,22 +1,22 @@
-"""From a noisy release to the eight published tables: no negative counts, averages that are possible, intervals.
+"""Post-processing of a noisy release to eight published tables: nonnegative counts, possible averages, intervals.
 
-Only the released counts and variances are read, never the persons: by the post-processing property of differential
-privacy nothing here costs any. What comes out is an **estimate** under a flat prior on what is possible. Its intervals
-cover the noise and nothing else: neither what truncation to `tau` persons leaves out, nor errors of coverage. They
-have 90% of the posterior probability, and cover the truth 90 times in 100 on average over that prior only. Where noise
-is large, they hardly ever cover the count of a cell without people, nor a total of many small cells.
-`interval_coverage` is exact for a cell. A noisy count, or a sum of them, with its own variance has no such fault.
+Only the released counts and variances are read, never the persons, so by the post-processing property of differential
+privacy this spends no budget. Results are Bayesian **estimates** under a flat prior on possible values. The intervals
+cover errors of the noise only, not of truncation to `tau` persons or of census coverage. They have 90% posterior
+probability, so their coverage is 90% only on average over that prior. If the noise is large, they hardly ever cover the
+count of a cell without people, or a total of many small cells. `interval_coverage` is the exact coverage for a cell. An
+interval around a noisy count, or a sum of them, from its variance has no such bias.
 
 **Counts** (PH2, PH3, PH4, PH6, PH7). Given a noisy ``y`` with variance parameter ``v``, the true count is ``k`` with
 probability proportional to ``exp(-(k - y)**2 / (2 v))``, ``k = 0, 1, 2, ...``: the exact posterior under discrete
 Gaussian noise, a normal law truncated at 0 on whole numbers. The law of a total is the convolution of those of its
-cells. Where more than 65,536 whole numbers are possible, they are thinned out to about as many.
+cells. If more than 65,536 whole numbers are possible, the law is computed on a coarser lattice of about that size.
 
 **Averages** (PH1, PH5, PH8). Numerators and denominator ``D`` are independent and normal (the noise of the presets has
-a standard deviation of 41 and more, so that its being discrete does not matter), restricted to ``D >= 1``, no part
-negative, and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. PH1 and PH5, whose two parts share a
-denominator, are one law, so that the averages of the parts add up to that of the total. In PH8 each of the three
-averages has its own numerator and denominator; those of the total are the sums over owners and renters.
+a standard deviation of at least 41, so its discreteness does not matter), restricted to ``D >= 1``, nonnegative parts,
+and a total from ``D`` (PH5: ``2 D``) to ``cap D``; see `ratios`. In PH1 and PH5 the two parts share a denominator and
+have a joint law, so the averages of the parts add up to that of the total. In PH8 each of the three averages has its
+own numerator and denominator; those of the total are the sums over owners and renters.
 
 Source: Sexton et al., 2024, section 6.4.2.
 """
@@ -51,16 +51,16 @@ MEASURED = {name: tuple(DERIVED[name][1] if name in DERIVED else QUERIES[name].c
 GROUP = ("REGION_ID", "REGION_TYPE", "ITERATION_CODE")
 NOISE = "Discrete Gaussian"
 
-LEAST_VARIANCE = 1e-10  # stands for none at all
-LARGEST = 2**53  # whole numbers that float64 holds
-DEPTH = 37.0  # nats below the mode at which a law on whole numbers is cut off: 1e-16 of it
-SUPPORT = 2**16  # whole numbers that a law may have before they are thinned out
+LEAST_VARIANCE = 1e-10  # used in place of a variance of 0
+LARGEST = 2**53  # float64 represents whole numbers up to this exactly
+DEPTH = 37.0  # a law on whole numbers is cut off this many nats below its mode, at 1e-16 of it
+SUPPORT = 2**16  # largest number of lattice points of a law
 LEVEL = 0.9  # posterior probability of a published interval
-Z_MARGIN = 1.645  # standard deviations that 90% of the noise is within
+Z_MARGIN = 1.645  # 90% of the noise is within this many standard deviations
 
 
 def caps(tau: Mapping[str, int]) -> dict[str, float]:
-    """Return the largest averages that are possible: the truncation threshold of each numerator."""
+    """Return the largest possible averages: the truncation threshold of each numerator."""
     return {table: tau[query] for table, query in (("PH1", "PH1_num"), ("PH5", "PH4"), ("PH8", "PH7"))}
 
 
@@ -72,7 +72,7 @@ def postprocess(
     `cap` is the largest possible average: the truncation threshold of its numerator. Columns are REGION_ID,
     REGION_TYPE, ITERATION_CODE (not in PH2 and PH6), <TABLE>_DATA_CELL, ESTIMATE, LOWER and UPPER, totals included.
     Counts are posterior means, rounded. A total is the sum of its cells; its interval is from the law of the sum.
-    Averages are persons per household or family, not rounded; one without numerator or denominator is left out.
+    Averages are persons per household or family, not rounded; averages without numerator or denominator are omitted.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level}")
@@ -153,7 +153,7 @@ def _ends(law: Law, tail: float) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def interval_coverage(truth: int, variance: float) -> float:
-    """Return how often the interval of a cell holds a true count, exactly: its ends grow with the noisy count."""
+    """Return the exact coverage of a cell's interval at a true count; its ends increase with the noisy count."""
     law, tail = DiscreteGaussian(math.sqrt(variance)), (1 - LEVEL) / 2
     reach = math.ceil(12 * law.scale)
     noise = range(-reach, reach + 1)
@@ -167,7 +167,7 @@ def interval_coverage(truth: int, variance: float) -> float:
 
 
 def totals_outside(tables: Mapping[str, Frame], published: Mapping[str, Frame]) -> tuple[int, int]:
-    """Return how many published totals are outside the 90% interval of their noisy sum, and how many there are."""
+    """Return the number of published totals outside the 90% interval of their noisy sum, and the number of totals."""
     outside = []
     for name in COUNTS.keys() & published.keys():
         noisy, totals, (keys, cell_column) = _read(name, tables[name]), COUNTS[name].totals, _columns(name)
@@ -180,7 +180,7 @@ def totals_outside(tables: Mapping[str, Frame], published: Mapping[str, Frame]) 
 
 
 def _sum_law(cells: Sequence[tuple[float, float]]) -> Law:
-    """Return the posterior law of a sum of counts: sub-Gaussian, as log-concave laws cut off are (Chernoff's bound)."""
+    """Return the posterior law of a sum of counts; truncated normals are sub-Gaussian (Chernoff limits the width)."""
     low, high = np.sum([_range(y, v) for y, v in cells], axis=0)
     width = min(high - low, 2 * math.sqrt(2 * DEPTH * sum(v for _, v in cells)))
     step = max(1, math.ceil(width / SUPPORT))
@@ -188,13 +188,13 @@ def _sum_law(cells: Sequence[tuple[float, float]]) -> Law:
     start, mean = sum(law[0] for law in laws), sum(law[1] for law in laws)
     size = next_fast_len(max(math.ceil(width / step) + 2, *(law[2].size for law in laws)), real=True)
     pmf = irfft(np.prod([rfft(law[2], size) for law in laws], axis=0), size)
-    first = max(start, int(mean / step) - size // 2)  # the transform is circular: choose the turn
+    first = max(start, int(mean / step) - size // 2)  # the transform is circular: center it on the mean
     cdf = np.cumsum(np.maximum(np.roll(pmf, start - first), 0))
     return first, step, mean, cdf / cdf[-1]
 
 
 def _range(y: float, v: float) -> tuple[float, float]:
-    """Return where the posterior law of a count is above exp(-DEPTH) of its mode."""
+    """Return the interval in which the posterior law of a count is above exp(-DEPTH) times its mode."""
     mode, reach = max(y, 0), 2 * DEPTH * v
     return max(y - math.sqrt(reach), 0), mode + reach / (mode - y + math.sqrt((mode - y) ** 2 + reach))
 
@@ -208,7 +208,7 @@ def _cell_law(y: float, v: float, step: int) -> tuple[int, float, Floats]:
     near = round(max(y, 0) / step) * step
     pmf = np.exp((near - x) * ((x - y) + (near - y)) / (2 * v))
     if start == 0:
-        pmf[0] *= (1 + 1 / step) / 2  # stands for half as many whole numbers as the others, and for itself
+        pmf[0] *= (1 + 1 / step) / 2  # represents (step + 1) / 2 whole numbers, the others step
     pmf /= pmf.sum()
     return start, float(pmf @ x), pmf
 

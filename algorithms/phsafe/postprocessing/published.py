@@ -1,4 +1,4 @@
-"""The published tables as a mechanism: noise, production layout and post-processing, many times over."""
+"""The published tables as a mechanism: noise, production layout and post-processing of many runs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from audit.claims import ZCDP, PureDP
 
 __all__ = ["PublishedTables"]
 
-AT_ONCE = 200  # runs: an average takes as long for a few as for one
+AT_ONCE = 200  # runs processed together: averages of a few runs take as long as those of one
 
 
 @dataclass(frozen=True)
 class PublishedTables:
     """PH1 to PH8 after post-processing, as a mechanism on tabulated households.
 
-    **Claim.** That of the measurements: post-processing sees nothing else.
+    **Claim.** That of the measurements: post-processing reads nothing else.
     """
 
     measurements: PHSafe
@@ -42,7 +42,7 @@ class PublishedTables:
 
     @property
     def claim(self) -> ZCDP | PureDP:
-        """What is promised."""
+        """Promise of the measurements."""
         return self.measurements.claim
 
     def __call__(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.float64]:
@@ -51,7 +51,7 @@ class PublishedTables:
         return np.concatenate(parts)
 
     def _some(self, data: Tabulation, size: int, rng: Rng) -> NDArray[np.float64]:
-        """Release a few times: what a region gets does not depend on others, so that runs are regions of one call."""
+        """Release a few times in one call, with each run as a region, because regions are processed independently."""
         phsafe = self.measurements
         runs = [lay_out(phsafe.measured(data, rng), phsafe.config) for _ in range(size)]
         tables = {name: Frame.concatenate([_named(run[name], at) for at, run in enumerate(runs)]) for name in runs[0]}

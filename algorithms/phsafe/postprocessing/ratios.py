@@ -2,9 +2,9 @@
 
 Numerators and a denominator ``D`` are independent normal variables around their noisy values, restricted to ``D >= 1``
 and to averages between two bounds. In the coordinates ``(D, averages)`` the density is a power of ``D`` times a normal
-density in ``D``, so that ``D`` integrates to a closed form. What is left is the density of one average, or of two that
-share the denominator: Gauss quadrature on panels that lie where the density is, however far outside the region the
-noisy values are. Everything is computed as logarithms, from sums of squares that do not cancel.
+density in ``D``, so the integral over ``D`` has a closed form. The remaining density of one average, or of two that
+share the denominator, is integrated by Gauss quadrature, on panels placed around its mode even if the noisy values are
+far outside the region. Everything is computed as logarithms, from sums of squares that do not cancel.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ NoisyValue = tuple[Floats, Floats] | Floats  # values and their variances
 Part = tuple[Floats, Floats, Floats]  # ratio to the denominator, noisy numerator, its variance
 Limits = Callable[[Floats], tuple[Floats, Floats]]
 
-NATS = 20.0  # below the mode at which a density is cut off
+NATS = 20.0  # a density is cut off this many nats below its mode
 BLOCK = 256  # rows at a time: 400,000 points
-BISECTIONS, SECTIONS, HALVINGS = 50, 75, 60  # to the precision of float64
+BISECTIONS, SECTIONS, HALVINGS = 50, 75, 60  # steps that reach the precision of float64
 POINTS, WEIGHTS = legendre.leggauss(8)
-# Takes the values of a density at the points of a panel to the Legendre series of its integral.
+# Maps the values of a density at the points of a panel to the Legendre series of its integral.
 PRIMITIVE = legendre.legint(np.linalg.inv(legendre.legvander(POINTS, POINTS.size - 1)), lbnd=-1)
 GRID = (np.arange(1, 13) / 12) ** 3  # from the mode outwards
 PANELS, INNER_PANELS = 8, 3
-FINEST = 8  # times as many panels, where they are needed
+FINEST = 8  # largest factor by which the number of panels is increased
 TOLERANCE = 5e-4  # averages are published to 0.01
 
 
 def ratio_law(denominator: NoisyValue, numerator: NoisyValue, bounds: tuple[float, float], tail: float) -> Floats:
-    """Return mean and quantiles, shape (3, rows), of averages, each with its own numerator and denominator.
+    """Return mean and quantiles, shape (3, rows), of averages with separate numerators and denominators.
 
-    Tests compare it with other integrals over the same region: an absolute error below 1e-6 (density: Hinkley, 1969).
+    The absolute error is below 1e-6, as tests by other integrals of the same density (Hinkley, 1969) show.
     """
     d, vd, y, v = (column[:, None] for column in (*denominator, *numerator))
 
@@ -55,7 +55,7 @@ def shared_ratio_laws(
 ) -> Floats:
     """Return mean and quantiles, shape (3, 3, rows), of averages with one denominator: a total and its two parts.
 
-    The means of the parts must add up to that of the total within 5e-4, or are computed again with more panels.
+    If the means of the parts do not add up to that of the total within 5e-4, all are computed again with more panels.
     """
     laws = np.empty((3, 3, denominator[0].size))
     todo, fineness = np.arange(denominator[0].size), 1
@@ -83,7 +83,7 @@ def _three_laws(
     fineness: int,
 ) -> Floats:
     (y, v), (z, w), (least, cap) = first, second, bounds
-    share = v / (v + w)  # of the noise of the sum that the first part has: what is left of the part is independent
+    share = v / (v + w)  # regression of the first part on the sum; the residual is independent of the sum
     rest = y - share * (y + z), v * w / (v + w)
 
     def of_total(r: Floats) -> tuple[Floats, Floats]:
@@ -108,7 +108,7 @@ def _outer_law(
     tail: float,
     fineness: int,
 ) -> Floats:
-    """Return mean and quantiles of the outer ratio; the inner one, whose limits depend on it, is integrated out."""
+    """Return mean and quantiles of the outer ratio; the inner ratio, whose limits depend on it, is integrated out."""
 
     def penalty(r: Floats) -> Floats:
         return _nearest(denominator, (r, *outer), inner, *limits(r))[0]
@@ -124,7 +124,7 @@ def _outer_law(
         t = (edges[:, :-1, None] + half * (1 + POINTS)).reshape(len(edges), -1)
         logs = _log_density(d, vd, part, (t, z, w))
         top = logs.max(axis=1, keepdims=True)
-        with np.errstate(divide="ignore"):  # an empty range has no mass
+        with np.errstate(divide="ignore"):  # an empty range has mass 0
             mass = np.log(np.sum((half * WEIGHTS).reshape(t.shape) * np.exp(logs - top), axis=1, keepdims=True)) + top
         return np.reshape(mass, r.shape)
 
@@ -134,7 +134,7 @@ def _outer_law(
 def _nearest(
     denominator: NoisyValue, part: Part, inner: NoisyValue, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """Return the least penalty over the inner ratio, and where it is."""
+    """Return the smallest penalty over the inner ratio, and the ratio at which it occurs."""
     (d, vd), (r, y, v) = denominator, part
     bottom = np.maximum((d / vd + r * y / v) / (1 / vd + r * r / v), 1)
     places = [low + 0 * r, high + 0 * r, np.clip(inner[0], low, high) + 0 * r, np.clip(inner[0] / bottom, low, high)]
@@ -144,7 +144,7 @@ def _nearest(
 
 
 def _penalty(d: Floats, vd: Floats, *parts: Part) -> tuple[Floats, Floats, Floats]:
-    """Return the least squared distance, in standard deviations, and the denominator's mean and precision behind it."""
+    """Return the least squared distance over denominators, in standard deviations, and their mean and precision."""
     precision, mean = 1 / vd, d / vd
     for ratio, y, v in parts:
         precision = precision + ratio * ratio / v
@@ -158,14 +158,14 @@ def _penalty(d: Floats, vd: Floats, *parts: Part) -> tuple[Floats, Floats, Float
 
 
 def _log_density(d: Floats, vd: Floats, *parts: Part) -> Floats:
-    """Return the log density of one or two ratios, up to a constant: the denominator, from 1 on, is integrated out.
+    """Return the log density of one or two ratios, up to a constant; the denominator, from 1 on, is integrated out.
 
-    That integral is a moment of a normal law above 1, and Mills's ratio keeps its precision in both tails.
+    That integral is a moment of a normal law above 1; with Mills's ratio it is precise in both tails.
     """
     squares, mean, precision = _penalty(d, vd, *parts)
     spread = 1 / np.sqrt(precision)
     z = (1 - mean) / spread
-    cut = np.maximum(z, -36)  # nothing changes below, and erfcx would overflow
+    cut = np.maximum(z, -36)  # smaller values give the same result, and erfcx would overflow
     mills = erfcx(cut / math.sqrt(2))
     far = np.maximum(z, 1000)
     excess = np.where(z < far, math.sqrt(2 / math.pi) / mills - z, 1 / far - 2 / far**3)
@@ -185,9 +185,9 @@ def _summary(
     rows: int,
     panels: int,
 ) -> Floats:
-    """Return mean, lower and upper quantile, shape (3, rows), of densities that `penalty` says where to look for.
+    """Return mean, lower and upper quantile, shape (3, rows), of densities; `penalty` is used to find their modes.
 
-    A region of linear bounds and a penalty of squares are convex: the least penalty for a ratio falls, then rises.
+    The region and the penalty are convex, so the least penalty, as a function of the ratio, falls and then rises.
     """
     low, high = (np.full((rows, 1), end) for end in bounds)
     mode = _minimum(penalty, low, high)
@@ -207,7 +207,7 @@ def _summary(
 
 
 def _quantile(edges: Floats, density: Floats, masses: Floats, mass: Floats) -> Floats:
-    """Return where the primitives of the densities reach `mass`, shape (rows,)."""
+    """Return the ratios at which the integrals of the densities reach `mass`, shape (rows,)."""
     below = np.cumsum(masses, axis=1)
     rows = np.arange(len(edges))
     panel = np.minimum(np.sum(below < mass[:, None], axis=1), masses.shape[1] - 1)
@@ -224,7 +224,7 @@ def _quantile(edges: Floats, density: Floats, masses: Floats, mass: Floats) -> F
 
 
 def _minimum(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
-    """Return where functions that fall, then rise are smallest, by golden sections."""
+    """Return the minima of functions that fall and then rise, by golden-section search."""
     golden = (math.sqrt(5) - 1) / 2
     left, right = high - golden * (high - low), low + golden * (high - low)
     at_left, at_right = function(left), function(right)
@@ -242,8 +242,8 @@ def _minimum(function: Callable[[Floats], Floats], low: Floats, high: Floats) ->
 def _panels(deficit: Callable[[Floats], Floats], mode: Floats, low: Floats, high: Floats, number: int) -> Floats:
     """Return the edges, shape (rows, number + 1), of panels on which densities can be integrated.
 
-    A density beside a border can fall on several scales, or be flat and then fall suddenly. So panels share out the
-    way, the fall of the root of the log density, and the points of a grid that is dense at the mode.
+    A density near a border can fall on several scales, or be flat and then fall suddenly. So panels have equal shares
+    of a sum: distance, change of the root of the log density, and points of a grid that is dense at the mode.
     """
     below, above = (mode + _reach(deficit, mode, end) * GRID for end in (low, high))
     grid = np.hstack([below[:, ::-1], mode, above])
@@ -257,7 +257,7 @@ def _panels(deficit: Callable[[Floats], Floats], mode: Floats, low: Floats, high
 
 
 def _reach(deficit: Callable[[Floats], Floats], mode: Floats, end: Floats) -> Floats:
-    """Return how far from the mode, towards `end`, a density matters: at most a fifth too far."""
+    """Return the distance from the mode, towards `end`, beyond which a density is negligible: at most 1/5 too large."""
     reach = end - mode
     for shrink in (0.5, 0.85):
         for _ in range(HALVINGS):

@@ -1,1 +1,1 @@
-"""From the three input frames to exact tables; no noise is drawn here."""
+"""Exact tabulation of the three input frames; no noise is drawn here."""

@@ -1,4 +1,4 @@
-"""From persons and households to one small cube a query: truncate, join, map, count; then its levels in numpy."""
+"""One small cube of counts a query: SQL truncates, joins, maps and counts; numpy adds up the cube to its levels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOUSEHOLDS = """
 
 
 def locate_households(database: DuckDB) -> None:
-    """Make ``households``, and ``joinable`` without rows that share a ``MAFID`` (algorithm 3)."""
+    """Make the view ``households``, and ``joinable`` without rows that share a ``MAFID`` (algorithm 3)."""
     database.keep("households", HOUSEHOLDS)
     database.keep("repeated", "select MAFID from households group by MAFID having count(*) > 1")
     alone = "not exists (select 1 from repeated r where r.MAFID = h.MAFID)"
@@ -37,7 +37,7 @@ def locate_households(database: DuckDB) -> None:
 def universes(
     queries: Mapping[str, Query], taus: Mapping[str, int]
 ) -> dict[tuple[str | None, int | None], dict[str, Query]]:
-    """Return which queries count the same rows: by condition on persons and threshold, both None for households."""
+    """Group queries that count the same rows, by condition on persons and threshold (both None for households)."""
     groups: dict[tuple[str | None, int | None], dict[str, Query]] = {}
     for name, query in queries.items():
         groups.setdefault((query.persons, taus.get(name)), {})[name] = query
@@ -47,9 +47,9 @@ def universes(
 def truncation_query(condition: str, tau: int) -> str:
     """Return the query that ranks the persons of every household with more than `tau` of them, by a hash.
 
-    So no attribute decides who stays, and the same rows always give the same choice. Exact repeats within a household
-    are numbered from 1. Each of the six columns and that number is hashed (SHA-256, whole numbers as their binary
-    digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more.
+    So no attribute determines who is kept, and the same rows always give the same choice. Exact repeats within a
+    household are numbered from 1. Each of the six columns and that number is hashed (SHA-256, whole numbers as their
+    binary digits), the digests in hexadecimal are joined by commas, and the text is hashed twice more.
     """
     return f"""
         select {COLUMNS}, DUPLICATE_INDEX, SORT_KEY, RANK from ({_ranked([(condition, tau)], "persons")}) r
@@ -57,14 +57,14 @@ def truncation_query(condition: str, tau: int) -> str:
 
 
 def kept_query(condition: str, tau: int | None) -> str:
-    """Return the query of the persons of a universe, at most `tau` of a household; None keeps all."""
+    """Return the query for the persons of a universe, at most `tau` of a household; with None, for all."""
     if tau is None:
         return f"select {COLUMNS} from persons p where {condition}"
     return f"select {COLUMNS} from ({_ranked([(condition, tau)], 'persons')}) r where RANK <= TAU"
 
 
 def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
-    """Return the query of the persons of every universe, ranked where there are more than tau: hashes cost."""
+    """Return the query for the persons of every universe, hashed (which is slow) only in households above tau."""
     inside = " ".join(f"when {place} then {condition}" for place, (condition, _) in enumerate(truncated))
     taus = ", ".join(f"({place}, {tau})" for place, (_, tau) in enumerate(truncated))
     return f"""
@@ -79,8 +79,8 @@ def _ranked(truncated: Sequence[tuple[str, int]], persons: str) -> str:
 def count_cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[str, int]) -> dict[str, Frame]:
     """Count every query's basis cells by state, race and ethnicity, all in one fetch.
 
-    Columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL (its place) and COUNT. Rows in no cell are left out,
-    and an empty MAJOR or MINOR is in no iteration of that level.
+    Columns are REGION, MAJOR ("A" to "G"), MINOR ("H", "I"), CELL (its index) and COUNT. Rows in no cell are left out.
+    Rows with an empty MAJOR or MINOR are in no iteration of that level.
     """
     numbers = {name: number for number, name in enumerate(queries)}
     groups = universes(queries, taus)
@@ -95,7 +95,7 @@ def count_cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[st
             {numbers[n]: (inside, query) for n, query in group.items()}
         )
     rows = "persons"
-    if truncated:  # nobody of a household that is no larger than the least tau is ranked, in any universe
+    if truncated:  # households up to the smallest tau need no ranking in any universe
         least = min(tau for _, tau in truncated)
         database.keep("crowded", f"select MAFID from persons group by MAFID having count(*) > {least}")
         crowd = "exists (select 1 from crowded c where c.MAFID = p.MAFID)"
@@ -111,7 +111,7 @@ def count_cubes(database: DuckDB, queries: Mapping[str, Query], taus: Mapping[st
 
 
 def _collapsed(source: str, queries: Mapping[int, tuple[str, Query]]) -> str:
-    """Return the query that counts all cells of its rows together, and then, of those few, each query's."""
+    """Return the SQL that counts rows by the cells of all queries at once, then adds up these groups for each query."""
     races = {"householder": ("h.HHRACE", "h.HHSPAN"), "person": ("p.CENRACE", "p.CENHISP")}
     groups, counts = {"REGION": "h.STATE"}, {"ROWS": "count(*)"}
     columns: dict[str, dict[int, str]] = {"MAJOR": {}, "MINOR": {}, "CELL": {}, "COUNT": {}}
@@ -151,7 +151,7 @@ def _minor(race: str, ethnicity: str) -> str:
 
 
 def levels_of(query: Query, cubes: Iterable[Frame], states: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """Add up the cubes of disjoint parts: counts by level, shape (1 or states, iterations, cells)."""
+    """Add up the cubes of disjoint parts; return counts by level, shape (1 or states, iterations, cells)."""
     regions = {state: i for i, state in enumerate(states)}
     majors, minors = ({code: i for i, code in enumerate((*codes, ""))} for codes in (MAJOR, MINOR))
     cube = np.zeros((len(regions), len(majors), len(minors), len(query.cells)), np.int64)

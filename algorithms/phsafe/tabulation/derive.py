@@ -1,4 +1,4 @@
-"""Household columns from the members: type, family size, race and ethnicity of the householder."""
+"""Household columns derived from the members: type, family size, race and ethnicity of the householder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _number(condition: str) -> str:
 
 
 def members(persons: str, *, sex: bool) -> str:
-    """Return the query that describes the members of every unit, one row a ``MAFID``; without `sex` none is known."""
+    """Return the query that summarizes the members of every unit, one row a ``MAFID``; without `sex`, SEX is null."""
     householder = f"RELSHIP = '{HOUSEHOLDER}'"
     return f"""
         select MAFID, count(*) as PEOPLE, {_number(householder)} as HOUSEHOLDERS,
@@ -64,7 +64,7 @@ def members(persons: str, *, sex: bool) -> str:
 
 
 def household_columns(sex: str) -> dict[str, str]:
-    """Return the SQL of every derived column, over a unit ``u`` left-joined with its members ``m``."""
+    """Return the SQL of every derived column, for a unit ``u`` left-joined with the summary ``m`` of its members."""
     occupied = "u.RTYPE = '2' and m.PEOPLE > 0"
     married, partnered = "m.COUPLE <= 2", "m.COUPLE is not null"
     alone, male = "m.PEOPLE = 1", f"{sex} = '1'"
@@ -91,14 +91,14 @@ def household_columns(sex: str) -> dict[str, str]:
 def derive_units(persons: Any, units: Any, *, engine: str | Engine = "duckdb") -> Frame:
     """Derive household and couple type, family size, population, race and ethnicity of every unit, by ``MAFID``.
 
-    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female). Of several partners the spouse goes first.
+    Persons need a column ``QSEX`` (``"1"`` male, ``"2"`` female). If there are several partners, the spouse counts.
     """
     with opened(engine, [persons, units]) as opened_engine:
         return _derived(opened_engine, persons, units)[0]
 
 
 def _derived(engine: Engine, persons: Any, units: Any) -> tuple[Frame, list[Finding]]:
-    """Return the units, and the couples whose sexes are not those of their relationship."""
+    """Return the units, and the couples whose sexes contradict their relationship."""
     parts = list(each_part(engine, {"persons": persons, "units": units}, UNDERIVED, _derive))
     check_report(fault for faults, _, _ in parts for fault in faults)
     derived = Frame.concatenate([part for _, _, part in parts])
@@ -108,7 +108,7 @@ def _derived(engine: Engine, persons: Any, units: Any) -> tuple[Frame, list[Find
 
 
 def _derive(database: DuckDB, types: Types) -> tuple[list[Finding], list[Finding], Frame]:
-    """Return what is wrong with the persons' sex and the units' number, the couples of other sexes, and the units."""
+    """Return faults of QSEX and of the units' MAFID, couples whose sexes contradict their relationship, and units."""
     needed = {"persons": SEX, "units": {"MAFID": UNITS["MAFID"]}}
     faults = tally(database, [rule for name in needed for rule in domains(name, needed[name], types[name])])
     stated = {"RTYPE": "cast(u.RTYPE as string)", "MAFID": "u.MAFID", "TEN": "cast(u.TEN as string)"}
@@ -121,7 +121,7 @@ def _derive(database: DuckDB, types: Types) -> tuple[list[Finding], list[Finding
 
 
 def _couples() -> list[Rule]:
-    """Return what RELSHIP and QSEX say of a couple where they say different things."""
+    """Return rules that find couples whose RELSHIP and QSEX contradict each other."""
     couples = f"""(select p.MAFID, p.RELSHIP, p.QSEX = h.QSEX as SAME from persons p
         join persons h on h.MAFID = p.MAFID and h.RELSHIP = '{HOUSEHOLDER}' where {sql_in("p.RELSHIP", PARTNERS)}) c"""
     sexes = {True: ("different sexes", "not SAME"), False: ("the same sex", "SAME")}
@@ -144,7 +144,7 @@ def own_households(
     memory: str = "",
     master: str = "",
 ) -> Iterator[tuple[Engine, tuple[Any, Any, Any]]]:
-    """Lend persons, units and geo of the user's own, and their engine; say on stderr what was read how."""
+    """Open the user's persons, units and geo, and yield the engine and them; print on stderr how columns are read."""
     persons, units, geo = recoded_frames(files, recode)
     sources = {"persons": persons, "units": units, "geo": geo}
     made = {(n, c): how for n, s in sources.items() if isinstance(s, Recoded) for c, how in s.columns.items()}
@@ -157,7 +157,7 @@ def own_households(
                 if isinstance(database, DuckDB) and "QAGE" in map(str.upper, database.read("given_persons", persons)):
                     age = "try_cast(QAGE::varchar as double)"
                     ages = database.fetch(f"select min({age}) as least, max({age}) as most from given_persons")
-                    if (least := ages["least"][0]) is not None:  # else it is refused below
+                    if (least := ages["least"][0]) is not None:  # None is refused below
                         tell(f"persons.QAGE read as numbers: from {least:.15g} to {ages['most'][0]:.15g}")
                 name_unused(database, list(sources.values()), UNDERIVED if derive else FRAMES)
             if derive:

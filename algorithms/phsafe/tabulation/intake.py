@@ -1,4 +1,4 @@
-"""The three frames as the tabulation reads them: found by name, typed, and cut where they are many rows."""
+"""Reading of the three frames for the tabulation: columns are found by name and typed; large frames are cut."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from algorithms.schema import read_named
 
 __all__ = ["Types", "each_part", "name_unused", "read_frame", "recoded_frames", "typed", "unread"]
 
-WAY = ": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"  # out of missing columns
-WORKER_MEMORY = "1GB"  # of DuckDB for one part: a machine has several workers, and each would take most of it
+WAY = ": docs/how-to/phsafe.md says what they hold, and --recode makes them of yours"  # advice if columns are missing
+WORKER_MEMORY = "1GB"  # DuckDB's limit on a worker, of which a machine has several
 Columns = Mapping[str, Domain]
 Types = Mapping[str, Mapping[str, str]]
-"""Of each frame, the type of each column as it was given: text, whole or real."""
+"""The type of each column of each frame in the input: text, whole or real."""
 Result = TypeVar("Result")
 
 
@@ -34,10 +34,10 @@ def each_part(
     *,
     parts: int = 1,
 ) -> Iterator[Result]:
-    """Cut frames by ``MAFID`` and yield what `work` returns of each part, which has all rows of its households.
+    """Cut frames by ``MAFID`` and yield the result of `work` for each part, which has all rows of its households.
 
-    `work` gets a database and the types given. DuckDB takes so many `parts` one after another; Spark takes its own
-    number, on its workers, to which `work` is pickled.
+    `work` gets a database and the types of the columns. DuckDB processes `parts` one after another; Spark chooses the
+    number of parts, and pickles `work` for its workers.
     """
     if isinstance(engine, Spark):
         if parts > 1:
@@ -65,20 +65,20 @@ def _on_worker(
 def read_frame(
     database: DuckDB, name: str, source: Any, columns: Columns, *, part: int = 0, parts: int = 1
 ) -> dict[str, str]:
-    """Read one frame, or a part of it by ``MAFID``, without columns that no table reads; return the types given."""
+    """Read one frame, or a part of it by ``MAFID``, without columns that no table reads; return the columns' types."""
     given = f"given_{name}"
     types = {column: kind for column, (_, kind) in _columns(name, database.read(given, source), columns).items()}
     number = typed("MAFID", columns["MAFID"], types["MAFID"])
     values = {column: typed(column, columns[column], types[column]) for column in types}
     for column in types:
-        if isinstance(domain := columns[column], Codes):  # one byte a value instead of sixteen
+        if isinstance(domain := columns[column], Codes):  # one byte a value instead of 16
             values[column] = f"try_cast({values[column]} as enum ({', '.join(map(repr, domain.codes))}))"
         elif isinstance(domain, Digits):
-            del values[column]  # nothing reads it but its own check
+            del values[column]  # only its validation reads it
     chosen = ", ".join(f"{value} as {column}" for column, value in values.items())
     rows = given
     if parts > 1:
-        rows = f"part_{name}"  # read once; a name of its own, for a database may be used again without parts
+        rows = f"part_{name}"  # read once; another name, since a database may be used again without parts
         database.keep(
             rows, f"select * from {given} where coalesce(({number} % {parts} + {parts}) % {parts}, 0) = {part}"
         )
@@ -88,7 +88,7 @@ def read_frame(
 
 
 def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str, tuple[str, str]]:
-    """Return each column's name as given and its type; refuse what is missing, repeated or of another type."""
+    """Return each column's name in the input and its type; refuse missing or repeated columns and wrong types."""
     check_renamed(name, given, columns)
     check_columns(name, given, [column for column, domain in columns.items() if not isinstance(domain, Digits)], WAY)
     known = {column.upper(): (column, kind) for column, kind in given.items()}
@@ -102,7 +102,7 @@ def _columns(name: str, given: Mapping[str, str], columns: Columns) -> dict[str,
 
 
 def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) -> list[Any]:
-    """Return persons, units and geo with the columns that a .json file makes for each, or as they are without one."""
+    """Return persons, units and geo, with columns recoded by a .json file if there is one."""
     if recode is None:
         return list(files)
     made = read_named(recode, "recode")
@@ -116,7 +116,7 @@ def recoded_frames(files: Sequence[Any], recode: str | os.PathLike[str] | None) 
 
 
 def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[str, Columns]) -> None:
-    """Name on stderr what persons and units have besides the columns that are read: it is not released."""
+    """List on stderr the columns of persons and units that are not read, and so not released."""
     given: dict[str, list[str]] = {}
     needed: dict[str, set[str]] = {}
     placed: set[str] = set()
@@ -127,7 +127,7 @@ def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[st
         there = set(map(str.upper, given[path]))
         optional = {name for name, domain in columns.items() if isinstance(domain, Digits)} - made.keys() - there
         names = [made[column].get("from", "") if column in made else column for column in columns.keys() - optional]
-        placed = set(map(str.upper, filter(None, names)))  # at last those of geo
+        placed = set(map(str.upper, filter(None, names)))  # after the loop, those of geo
         needed.setdefault(path, set()).update(placed)
     if any(needed[path] - set(map(str.upper, given[path])) for path in given):
         return
@@ -138,12 +138,12 @@ def name_unused(engine: Engine, files: Sequence[str | Recoded], read: Mapping[st
 
 
 def unread(name: str) -> str:
-    """Return the name of the part of a frame that is at work, values as they were given."""
+    """Return the name of the view of a frame's current part with its unconverted values."""
     return f"unread_{name}"
 
 
 def typed(column: str, domain: Domain, kind: str) -> str:
-    """Return the SQL of a column in its type, null where the text given is no such value."""
+    """Return the SQL of a column converted to its type, null if the input is no such value."""
     if isinstance(domain, Whole):
         readable = {"text": f"regexp_matches({column}, '^[0-9]{{1,9}}$')", "real": f"{column} = floor({column})"}
         return column if kind == "whole" else f"case when {readable[kind]} then try_cast({column} as bigint) end"
