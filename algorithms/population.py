@@ -1,4 +1,4 @@
-"""Populations to release: uniform synthetic ones, and the real trees and records bundled in ``data/``."""
+"""Populations: uniform synthetic ones, and the real trees and records bundled in ``data/``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from audit.arguments import positive_number
 
 __all__ = ["EXTRACTS", "Extract", "halves", "load", "load_income", "uniform_population"]
 
-HALVES = 1994  # seed of the one permutation that divides records
+HALVES = 1994  # seed of the permutation in `halves`
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ EXTRACTS: Mapping[str, Extract] = MappingProxyType(
         ),
     }
 )
-"""The bundled extracts by name. Sources, licenses and what was changed: ``data/NOTICE.md``."""
+"""The bundled extracts by name. Sources, licenses and changes: ``data/NOTICE.md``."""
 
 
 def uniform_population(
@@ -62,16 +62,16 @@ def uniform_population(
 ) -> tuple[Hierarchy, NDArray[np.int64]]:
     """Scatter people over a regular tree, each in a leaf drawn uniformly (Flaxman, 2019, section 2.1).
 
-    The cost does not grow with the number of people: those of each area are divided among its children, from the top
-    down. Every area above the leaves has C children, the largest whole number with ``C**levels * people_per_leaf <=
-    people``, so the mean of a leaf is `people_per_leaf` or more.
+    The people of each area are divided among its children, from the top down, so the running time does not depend on
+    the number of people. Every area above the leaves has C children, the largest whole number with ``C**levels *
+    people_per_leaf <= people``, so the mean of a leaf is `people_per_leaf` or more.
 
     Parameters
     ----------
     people, levels : int
         Number of people, at least 1 and less than 2**53, and levels of areas below the root, at least 1.
     people_per_leaf : float
-        People wanted in a leaf on average.
+        Smallest mean number of people in a leaf.
 
     Returns
     -------
@@ -102,9 +102,9 @@ def load(name: str, *, cells: Sequence[str] = ()) -> tuple[Hierarchy, NDArray[np
     Returns
     -------
     Hierarchy, ndarray of int64, shape (n_leaves,)
-        The tree with the source's names, without leaves of a kind that an area does not have, and the people in each
-        leaf, read-only. With ``"sex"`` those of 4 small communes are derived from published totals, for 2 of them
-        (1,598 people) as an estimate: see ``data/NOTICE.md``.
+        The tree with the source's names, without cells that an area does not have, and the people in each leaf,
+        read-only. With ``"sex"`` the counts of 4 small communes are derived from published totals; for 2 of them (1,598
+        people) they are estimates: see ``data/NOTICE.md``.
     """
     if name not in EXTRACTS:
         raise ValueError(f"name must be one of {', '.join(map(repr, EXTRACTS))}, got {name!r}")
@@ -131,13 +131,13 @@ def _loaded(name: str, cells: tuple[str, ...]) -> tuple[Hierarchy, NDArray[np.in
 def load_income() -> tuple[Schema, NDArray[np.uint8]]:
     """Load KDD Census-Income: persons of the Current Population Survey of 1994 and 1995, by 37 fields.
 
-    Left out are the five fields with more than 100 values: wage per hour, capital gains and losses, dividends, and the
-    weight of the record in the survey. Source, license and what was changed: ``data/NOTICE.md``.
+    The five fields with more than 100 values are left out: wage per hour, capital gains and losses, dividends, and the
+    weight of the record in the survey. Source, license and changes: ``data/NOTICE.md``.
 
     Returns
     -------
     Schema, ndarray of uint8, shape (199523, 37)
-        Fields and their values, and for each record and field the place of its value, read-only.
+        Fields and their values, and for each record and field the index of its value, read-only.
     """
     data = resources.files("algorithms").joinpath("data")
     with resources.as_file(data.joinpath("census_income.json")) as path:
@@ -149,7 +149,7 @@ def load_income() -> tuple[Schema, NDArray[np.uint8]]:
 
 
 def halves(records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Divide records, shape (n, ...) with n at least 2, at random but always alike: a public half, one to protect."""
+    """Divide records, shape (n, ...), n >= 2, by a fixed random permutation: a public half, and a half to protect."""
     array = np.asarray(records)
     if array.ndim == 0 or len(array) < 2:
         raise ValueError(f"records must be at least 2, got shape {array.shape}")
@@ -169,7 +169,7 @@ def _fanout(people: int, levels: int, people_per_leaf: float) -> int:
     positive_number("people_per_leaf", people_per_leaf)
     is_number = isinstance(people_per_leaf, int | np.integer)
     leaves = int(people) // Fraction(int(people_per_leaf) if is_number else float(people_per_leaf))
-    fanout = 0  # the root of a whole number, bit by bit
+    fanout = 0  # integer root, bit by bit
     for bit in reversed(range(leaves.bit_length() // int(levels) + 1)):
         if (fanout | 1 << bit) ** int(levels) <= leaves:
             fanout |= 1 << bit

@@ -1,4 +1,4 @@
-"""Systems, and the registry of them: a system has a name, mechanisms, pairs of neighbors to audit, and commands."""
+"""The class and the registry of systems: a system has a name, mechanisms, pairs of neighbors to audit, and commands."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from audit.neighbors import NeighborPair
 __all__ = ["REGISTERED", "RUNS", "System", "as_it_is", "counting", "register"]
 
 Group = Literal["reference implementations", "benchmarks", "known bugs"]
-USUAL = "morocco"  # whose tree a mechanism gets where none is given
-RUNS, FEWEST = 200_000, 200  # of an audit, unless a system is slow; however slow it is
+USUAL = "morocco"  # extract whose tree is the default
+RUNS, FEWEST = 200_000, 200  # default runs of an audit; fewest runs of a slow system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,17 +31,17 @@ class System:
     Attributes
     ----------
     build : callable
-        Returns the mechanism, which has a ``.claim``, from keywords that all have defaults; its signature says what
-        ``plaudit audit --set`` takes. Estimates need the mechanism's method ``exact(data)``: an output without noise.
+        Returns the mechanism, which has a ``.claim``, from keywords with defaults, which ``plaudit audit --set`` sets.
+        Estimates need the mechanism's method ``exact(data)``: an output without noise.
     pairs, pair_notes : mapping of str to callable, mapping of str to str
-        Bundled pairs of neighbors by name, the usual one first, and what a pair is if the name does not say it.
+        Bundled pairs of neighbors by name, the default first, and descriptions of pairs whose names are not enough.
     stages : tuple of str
-        What the mechanism's method ``stage(name)`` takes: stages that are mechanisms by themselves.
+        Names that the mechanism's method ``stage(name)`` accepts: stages that are mechanisms by themselves.
     of_counts : bool
         Whether the system takes any counts of people, with the keyword ``tree``, which has an area for each count.
         Other systems are audited on their own pairs.
     below : float
-        What epsilon must be below.
+        Epsilon must be below this.
     runs : int
         Default number of runs of an audit, over both databases, so that it takes less than a minute.
     presets : mapping of str to System
@@ -49,13 +49,13 @@ class System:
     no_budget : str
         How to set the budget of a system that takes neither epsilon nor rho.
     cell_name : callable, optional
-        Describes a cell of the databases in words, from its place.
+        Describes a cell of the databases in words, given its index.
     own : callable, optional
-        Returns the same system on the user's own persons, from a file and keywords as ``plaudit release`` takes them.
+        Returns the same system on the user's persons, from a file and keywords as in ``plaudit release``.
     commands, sheet : mapping of str to callable, callable
-        What ``plaudit release NAME`` and ``plaudit explore NAME`` run, with typed options; the `Sheet` of the latter.
+        Functions of ``plaudit release NAME`` and ``plaudit explore NAME``, with typed options; the latter's `Sheet`.
     extra : str
-        The extra of plaudit that everything of the system needs, but for ``plaudit explore``.
+        The extra of plaudit that the system needs, except for ``plaudit explore``.
     """
 
     name: str
@@ -83,7 +83,7 @@ class System:
 
     @property
     def claim(self) -> Any:
-        """What the mechanism promises with its default settings."""
+        """Promise of the mechanism with its default settings."""
         return self.mechanism().claim
 
     def mechanism(self, *, stage: str = "", **settings: Any) -> Any:
@@ -95,18 +95,18 @@ class System:
         return built.stage(stage) if stage else built
 
     def pair(self, name: str = "") -> NeighborPair:
-        """Return a bundled pair of neighbors, by default the usual one."""
+        """Return a bundled pair of neighbors, by default the first."""
         self.check_installed()
         if name:
             self._check_known("pair", name, self.pairs)
         return self.described(self.pairs[name or next(iter(self.pairs))]())
 
     def described(self, pair: NeighborPair) -> NeighborPair:
-        """Return a pair of counts; if the system knows the cells in words, the label also says which cells differ."""
+        """Return a pair of counts; if the system has words for cells, the label also names the cells that differ."""
         if self.cell_name is None:
             return pair
         change = np.subtract(pair.y, pair.x)
-        places = sorted(np.argwhere(change).tolist(), key=lambda place: change[tuple(place)])  # who leaves comes first
+        places = sorted(np.argwhere(change).tolist(), key=lambda place: change[tuple(place)])  # losing cell first
         cells = " to ".join(self.cell_name(*place) for place in places)
         return replace(pair, label=f"{pair.label}: {cells}")
 
@@ -122,7 +122,7 @@ class System:
             raise ValueError(f"{kind} of {self.name} must be one of {', '.join(known)}, got {name!r}")
 
     def on(self, data: str, **options: Any) -> System:
-        """Return the system on the user's own persons, with fewer runs if these are more."""
+        """Return the system on the user's persons, with fewer runs if their histogram is larger."""
         self.check_installed()
         if self.own is None:
             raise ValueError(f"{self.name} reads no file of persons, got {data}")
@@ -143,11 +143,11 @@ class System:
 
 
 REGISTERED: dict[str, System] = {}
-"""By name, in the order of registration; `algorithms.systems.systems` completes it."""
+"""Systems by name, in the order of registration; `algorithms.systems.systems` imports all of them."""
 
 
 def register(system: System) -> None:
-    """Make a system, whose name no other has, known to ``plaudit``."""
+    """Register a system with a unique name."""
     if REGISTERED.setdefault(system.name, system) is not system:
         raise ValueError(f"every system must have a name of its own, and {system.name!r} is registered already")
 
@@ -161,9 +161,9 @@ def counting(
     group: Group = "reference implementations",
     **settings: Any,
 ) -> System:
-    """Describe a mechanism on counts of people: `kind` takes a budget first, ``tree`` if it has one, and `settings`.
+    """Return the system of a mechanism on counts: `kind` takes a budget first, ``tree`` if it has one, and `settings`.
 
-    The first line of the docstring of `kind` says what it is. Each pair adds one person to a bundled population.
+    The first docstring line of `kind` is its description. Each pair adds one person to a bundled population.
     """
     budget, *others = signature(kind).parameters
     usual = partial(kind, **{budget: 0.5 if budget == "rho" else min(1.0, below / 2)}, **settings)
@@ -186,7 +186,7 @@ def counting(
 
 
 def as_it_is(mechanism: Any) -> Callable[..., Any]:
-    """Return a function that builds this mechanism, or, of a dataclass, the same with other values of its fields."""
+    """Return a function that returns this mechanism; for a dataclass, its keywords replace the values of fields."""
     if not is_dataclass(mechanism):
         return lambda: mechanism
     kind: Any = type(mechanism)

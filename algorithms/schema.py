@@ -25,20 +25,20 @@ __all__ = ["DETAILED", "MOST_CELLS", "MOST_LEVELS", "Grouping", "Query", "Schema
 Groups = NDArray[np.int64]
 TOTAL = "total"
 DETAILED = "detailed"
-"""The query that tells all cells apart."""
+"""Name of the query whose groups are the single cells."""
 
-CROSS = "*"  # between the attributes of a query
+CROSS = "*"  # separates the attributes in the name of a query
 MOST_LEVELS = 1_000_000
-"""Of a `maxval`: each has a name."""
+"""Largest number of levels by `maxval`: each level has a name in memory."""
 MOST_CELLS = 2**24
-"""Of which queries are made: a query knows the group of every cell, and the label of every group, of some 100 bytes."""
+"""Largest number of cells for queries, which store the group of every cell and a label of some 100 bytes per group."""
 
 
 @dataclass(frozen=True)
 class Query:
     """A partition of the cells, ``groups[cell]`` from 0 on without gaps, with the `labels` of its groups.
 
-    Each person is in exactly one: adding a person changes one answer by 1, replacing a person changes two.
+    Each person is in exactly one group: adding a person changes one answer by 1, replacing a person changes two.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Schema:
     attributes : mapping of str to sequence of str
         Levels of each attribute.
     groupings : mapping of str to Grouping, optional
-        Coarser attributes that queries may name too.
+        Coarser attributes that queries may also name.
     edges : mapping of str to sequence of float, optional
-        For attributes that data give as numbers: where each level begins, and where the last one ends if it does.
-        Numbers below the first edge, or from such an end on, have no level.
+        For attributes that are numbers in the data: the lower edge of each level, and the end of the last level if it
+        has one. Numbers below the first edge, or from such an end on, have no level.
     codes : mapping of str to sequence of str, optional
-        For attributes that data give as codes: that of each level. Data of the others hold the names of levels.
+        For attributes that are codes in the data: the code of each level. Other attributes are names of levels there.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Schema:
         return Schema, (dict(self.attributes), dict(self.groupings), dict(self.edges), dict(self.codes))
 
     def only(self, name: str) -> Schema:
-        """Return the schema of one attribute, read as here."""
+        """Return the schema of one attribute, with the same edges and codes."""
         return Schema(
             {name: self.attributes[name]},
             edges={name: self.edges[name]} if name in self.edges else {},
@@ -144,7 +144,7 @@ class Schema:
 
     @property
     def cells(self) -> int:
-        """Number of combinations."""
+        """Number of combinations of levels."""
         return math.prod(self.shape)
 
     def query(self, name: str) -> Query:
@@ -181,7 +181,7 @@ class Schema:
         return np.array([place[level] for level in levels]), list(groups)
 
     def where(self, **levels: str | Sequence[str]) -> NDArray[np.bool_]:
-        """Return which cells have these levels, shape (cells,)."""
+        """Return whether each cell has these levels, shape (cells,)."""
         mask = np.ones(self.shape, np.bool_)
         for axis, (name, known) in enumerate(self.attributes.items()):
             if name in levels:
@@ -202,7 +202,7 @@ def _edges(name: str, beginnings: Any, levels: Mapping[str, Sequence[str]]) -> t
         raise TypeError(f"edges of {name} must be numbers, got {beginnings!r}")
     try:
         edges = tuple(map(float, beginnings))
-    except OverflowError:  # a whole number that float64 does not reach
+    except OverflowError:  # a whole number beyond float64
         edges = (math.inf,)
     if not all(map(math.isfinite, edges)) or any(low >= high for low, high in pairwise(edges)):
         raise ValueError(f"edges of {name} must be finite and increase, got {reprlib.repr(list(beginnings))}")
@@ -217,18 +217,18 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
     Such a file is ``{"attributes": {"sex": ["male", "female"], "age": {"maxval": 115}}}``. An attribute has
 
-    - a list of its levels: data hold these words;
-    - ``{"codes": {"1": "single", "2": "married"}}``: data hold codes. Zeros before whole numbers do not matter unless
-      they tell two codes apart;
-    - ``{"labels": ["single", "married"], "places": true}``: data hold places in the list, counted from 0;
+    - a list of its levels: data have these words;
+    - ``{"codes": {"1": "single", "2": "married"}}``: data have codes. Leading zeros of whole numbers are ignored unless
+      two codes differ only in them;
+    - ``{"labels": ["single", "married"], "places": true}``: data have indices in the list, counted from 0;
     - ``{"maxval": 115}``: the whole numbers from 0 to 115;
     - ``{"edges": [0, 18, 65]}``: intervals of numbers. One begins at each edge, and the last has no end unless
-      ``"end": 120`` says where.
+      ``"end": 120`` gives it.
 
     Other keys than ``attributes``, such as ``"source"``, are notes for readers.
 
-    The file must be written before anyone sees the data, and list levels that nobody has, too. A list made from the
-    data reveals who is in them: `algorithms.bugs.systems.nist.DomainFromData` shows what that costs.
+    The file must be written before anyone sees the data, and must also list levels that nobody has. A list made from
+    the data reveals persons in them: `algorithms.bugs.systems.nist.DomainFromData` shows the privacy loss.
     """
     content = source if isinstance(source, Mapping) else read_named(source, "specification")
     attributes = content.get("attributes") if isinstance(content, Mapping) else None
@@ -242,7 +242,7 @@ def read_specification(source: str | os.PathLike[str] | Mapping[str, Any]) -> Sc
 
 
 def read_named(path: str | os.PathLike[str], what: str) -> Any:
-    """Return the content of a .json file in which no name appears twice; `what` names it in messages."""
+    """Return the content of a .json file without repeated names; messages call it `what`."""
     name = os.fspath(path)
     if Path(name).suffix.lower() != ".json":
         raise ValueError(f"{what} must be a .json file, got {name}")
@@ -250,12 +250,12 @@ def read_named(path: str | os.PathLike[str], what: str) -> Any:
         return parsed_json(read_bytes(Path(name)))
     except OSError as error:
         raise ValueError(f"{what} must be a file that can be read, got {name} ({error.strerror})") from error
-    except ValueError as error:  # also of an encoding that is not UTF-8
+    except ValueError as error:  # also for an encoding other than UTF-8
         raise ValueError(f"{what} must be JSON, got {name}: {error}") from error
 
 
 def _read_attribute(attribute: str, values: Any) -> tuple[list[str], list[float], list[str]]:
-    """Return names of levels, edges and codes, or refuse what has none of the forms of `read_specification`."""
+    """Return names of levels, edges and codes; refuse values in none of the forms of `read_specification`."""
     if _names(values):
         return [str(value) for value in values], [], []
     match values:
@@ -285,7 +285,7 @@ def _names(values: Any) -> bool:
 
 
 def _check_places(attribute: str, labels: Sequence[str]) -> None:
-    """Refuse labels that are numbered from 1 on, or are numbers that are not their places."""
+    """Refuse labels numbered from 1, and labels that are numbers other than their indices."""
     begins = [re.search(r"\d+", str(label)) for label in labels[:2]]
     from_1 = [int(begin[0]) for begin in begins if begin] == [1, 2]
     others = [label for place, label in enumerate(map(str, labels)) if label.isdecimal() and int(label) != place]

@@ -1,8 +1,8 @@
-"""All systems by name, and the commands ``plaudit release`` and ``plaudit explore``; systems themselves live elsewhere.
+"""All systems by name, and the commands ``plaudit release`` and ``plaudit explore``.
 
 A system of this package has a folder, with its name in `FOLDERS`; its module ``system`` registers it. Other packages
-name such a module in their entry points of the group ``plaudit.systems``. A sheet of the explorer that belongs to no
-system is a function in the group ``plaudit.sheets``.
+name such a module in their entry points of the group ``plaudit.systems``. A sheet of the explorer without a system is a
+function in the group ``plaudit.sheets``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from audit.explorer.sheet import Sheet
 
 __all__ = ["DRAWN", "EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
 
-DRAWN = {  # populations that are drawn as their parameters say, by default the paper's of Flaxman (2019)
+DRAWN = {  # functions that draw a population; the default parameters are those of Flaxman (2019)
     "uniform": partial(uniform_population, people=1_000_000, levels=3, people_per_leaf=100, rng=1)
 }
 
@@ -36,7 +36,7 @@ ABOUT = {
 
 
 def systems() -> Mapping[str, System]:
-    """Return all systems by name, in the order of registration; the function builds and runs none of them."""
+    """Return all systems by name, in the order of registration, without building or running any mechanism."""
     for folder in FOLDERS:
         import_module(".".join(("algorithms", folder, "system")))
     for point in metadata.entry_points(group="plaudit.systems"):
@@ -45,7 +45,7 @@ def systems() -> Mapping[str, System]:
 
 
 def secure_noise() -> str:
-    """Draw a little secure noise, test it as a release does, and return in words where it came from."""
+    """Draw a little secure noise, test it as a release does, and return the source of the noise in words."""
     with counted() as draws:
         TwoTailedGeometric(1.0).sample(1, "secure")
         DiscreteGaussian(1.0).sample(1, "secure")

@@ -1,7 +1,7 @@
-"""PHSafe's sheet as a workbook of live formulas: margins follow budgets, and budgets margins where none is set.
+"""PHSafe's sheet as a workbook of formulas: margins from budgets, and budgets from margins if no budget is set.
 
-The paper's PHExplore is one, too (Sexton et al., 2024, section 7.3). Every input, result and step has a name: its key
-with underscores, of inputs after ``in_``. A minus before a power binds first, so that powers stand in brackets.
+The paper's PHExplore is such a workbook too (Sexton et al., 2024, section 7.3). Every input, result and step has a
+name: its key with underscores, after ``in_`` for inputs. In spreadsheets -x^2 is (-x)^2, so powers have brackets.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["build_workbook", "formulas", "name_of"]
 Cells = dict[str, str]
 
 PURE, TOTAL = '(in_phsafe_all_all_privacy="puredp")', "phsafe_total_all_spent"
-SUMMED = 50  # sigma up to which tails of the discrete Gaussian are summed: beyond it their expansion is exact to 1e-10
+SUMMED = 50  # up to this sigma, tails of the discrete Gaussian are summed; above it an expansion is exact to 1e-10
 NUMBERS = f"(ROW(steps!$A$1:$A${13 * SUMMED + 1})-1)"  # 0, 1, 2, ...
-TIMES_PURE, TIMES_TIGHT, TIMES_GAUSSIAN, TIMES_ORDER = 6, 9, 14, 12  # steps of Newton, each of which doubles the digits
+TIMES_PURE, TIMES_TIGHT, TIMES_GAUSSIAN, TIMES_ORDER = 6, 9, 14, 12  # Newton steps: each doubles the digits
 
 
 def name_of(key: str) -> str:
-    """Return the name of a cell."""
+    """Return the cell name of a key."""
     return re.sub(r"\W", "_", key)
 
 
 def formulas() -> Cells:
-    """Return by name a formula for every result but those of the drawing and of totals, and the steps to them."""
+    """Return by name the formulas of all results, except those of the curve and of users' totals, and of all steps."""
     cells: Cells = {}
     for table, query in QUERIES.items():
         own, levels = f"phsafe_{table}_all", [name_of(f"phsafe/{table}/{level}") for level in query.levels]
@@ -54,9 +54,9 @@ def formulas() -> Cells:
 
 
 def _level(place: str, stability: str) -> Cells:
-    """Return the steps and results of a query at a level, all empty where it is not released."""
+    """Return the formulas of a query at a level, steps included; cells are empty if it is not released."""
     spent, sigma, wanted, near = f"{place}_spent", f"{place}_sigma", f"in_{place}_margin", f"{place}_near"
-    epsilon = f"({spent}/{stability})"  # of a count that a person changes by 1
+    epsilon = f"({spent}/{stability})"  # epsilon per unit of a count
     missed = f"({wanted}+1)*{{x}}+LN(0.1/2)+LN(1+EXP(-{{x}}))"
     step = f"{{x}}-({missed})/({wanted}+1-1/(1+EXP({{x}})))"
     steps, least = _newton(f"{place}_epsilon_a_unit", f"-LN(0.1/2*1.5)/({wanted}+1)", step, TIMES_PURE)
@@ -83,14 +83,14 @@ def _level(place: str, stability: str) -> Cells:
         f"{place}_beyond_less": beyond(f"({near}-1)"),
         f"{place}_beyond_near": beyond(near),
         f"{place}_coverage": f"1-{beyond(f'{place}_margin')}",
-        f"{place}_exact": tried,  # the least of three margins about that of the normal law that covers 90%
+        f"{place}_exact": tried,  # least margin that covers 90%, among three near the normal one
         f"{place}_tenth": f"10*{place}_exact",
     }
     return steps | {name: f'IF(in_{place}_on="yes",{formula},"")' for name, formula in cells.items()}
 
 
 def _newton(name: str, start: str, step: str, times: int) -> tuple[Cells, str]:
-    """Return the steps of Newton's method, where `step` is of ``{x}``, and the name of the last one."""
+    """Return the steps of Newton's method, given the formula `step` in ``{x}``, and the name of the last step."""
     cells = {f"{name}_0": start}
     for time in range(1, times + 1):
         cells[f"{name}_{time}"] = step.replace("{x}", f"{name}_{time - 1}")
@@ -98,7 +98,7 @@ def _newton(name: str, start: str, step: str, times: int) -> tuple[Cells, str]:
 
 
 def _gaussian_beyond(margin: str, sigma: str, normalizer: str) -> str:
-    """Return how often discrete Gaussian noise is larger than a margin: summed, or by the expansion of the sum."""
+    """Return the formula of P(|noise| > margin) for discrete Gaussian noise: a sum, or its expansion."""
     x = f"({margin}+0.5)"
     slope = f"({x}/{sigma}^2)"
     corrections = f"(-{slope}/24-7/5760*{slope}*(3/{sigma}^2-{slope}^2))"
@@ -108,7 +108,7 @@ def _gaussian_beyond(margin: str, sigma: str, normalizer: str) -> str:
 
 
 def _guessed(total: str, budget: str) -> Cells:
-    """Return how often a guess between two neighbors is right, at most, and the steps to the best order less 1."""
+    """Return formulas of the largest probability of a right guess between two neighbors, by the best Renyi order."""
     rho, above = f"MIN({budget},300)", f"EXP({total}log_order_{TIMES_ORDER})"
     step = f"{{x}}-({rho}*(2*EXP({{x}})+1)-LN(1+EXP(-{{x}})))/(2*{rho}*EXP({{x}})+1/(1+EXP({{x}})))"
     start = f"IF({budget}>1,-{rho},IF({budget}>0,-LN(2*{budget})/2,0))"
@@ -119,15 +119,15 @@ def _guessed(total: str, budget: str) -> Cells:
 
 
 def _conversions(total: str, budget: str) -> Cells:
-    """Return a promise as epsilon at delta, tight, simple and by the Gaussian profile, and the steps to it."""
+    """Return the formulas of epsilon at delta: tight, simple and by the Gaussian profile, steps included."""
     delta, mu = "in_phsafe_all_all_delta", f"{total}mu"
     high = f"-LN({delta})"
     step = f"{{x}}-({budget}*{{x}}^2+LN(1+{{x}})-({high}))/(2*{budget}*{{x}}+1/(1+{{x}}))"
-    start = f"IF({budget}>0,MIN(SQRT({high}/{budget}),1/{delta}-1),1)"  # above the order, and no step goes below 0
+    start = f"IF({budget}>0,MIN(SQRT({high}/{budget}),1/{delta}-1),1)"  # above the root, so no Newton step goes below 0
     orders, above = _newton(f"{total}order_less_1", start, step, TIMES_TIGHT)
     tight = f"MAX(0,{budget}*(1+{above})-LN(1+1/{above})+({high}-LN(1+{above}))/{above})"
 
-    x = f"({{x}}+{mu})"  # and P(N > x) over the density at x
+    x = f"({{x}}+{mu})"  # `far` is P(N > x) / density(x)
     series = f"(1-(1-(3-(15-(105-945/{x}^2)/{x}^2)/{x}^2)/{x}^2)/{x}^2)/{x}"
     far = f"IF({x}<25,NORMSDIST(-{x})*SQRT(2*PI())*EXP(MIN({x},25)^2/2),{series})"
     density = "(EXP(-(({x})^2)/2)/SQRT(2*PI()))"
@@ -162,16 +162,16 @@ STYLES: dict[str, dict[str, Any]] = {
     "note": {"text_wrap": True, "font_color": "#555555", "valign": "top"},
     "input": {"bg_color": "#fff4cc", "border": 1, "align": "right", "valign": "top"},
 }
-WIDTHS, LAST = (32, 42, *[16] * 12), 7  # of columns, in characters; the column up to which notes run
-EPOCH = datetime(2024, 1, 1)  # the same settings give the same bytes
+WIDTHS, LAST = (32, 42, *[16] * 12), 7  # column widths in characters; last column of notes
+EPOCH = datetime(2024, 1, 1)  # fixed date: the same settings give the same bytes
 
 
-Cell = Input | tuple[str, str] | None  # to be entered; words in a style, or the key of a result in a format; nothing
+Cell = Input | tuple[str, str] | None  # an input; (words, style) or (key of a result, format); an empty cell
 
 
 def build_workbook(explored: Any, words: Mapping[str, str]) -> bytes:
     """Return the workbook: settings, totals and the table of levels, and a hidden worksheet of the steps."""
-    import xlsxwriter  # of the extra `xlsx`
+    import xlsxwriter  # in the extra `xlsx`
 
     content = io.BytesIO()
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
@@ -205,7 +205,7 @@ def _settings(sheet: Sheet, words: Mapping[str, str]) -> Iterator[Sequence[Cell]
 
 
 def _levels(sheet: Sheet, words: Mapping[str, str]) -> Iterator[Sequence[Cell]]:
-    """Yield each query with its threshold and share, and below it its levels: inputs first, then numbers."""
+    """Yield a row for each query, with threshold and share, then rows of its levels: inputs first, then results."""
     table, inputs = sheet.tables[0], {setting.key: setting for setting in sheet.inputs}
     entries = [column for column in table.columns if column.entry]
     numbers = [column for column in table.columns if not column.entry or column.quantity in ("rho", "epsilon")]
@@ -226,7 +226,7 @@ def _levels(sheet: Sheet, words: Mapping[str, str]) -> Iterator[Sequence[Cell]]:
 
 
 class _Page:
-    """The worksheet that is read, line by line; `formulas` are those that have no cell yet."""
+    """The visible worksheet, written row by row; `formulas` are those not yet in a cell."""
 
     def __init__(self, book: Any, explored: Any) -> None:
         self.book, self.page, self.row = book, book.add_worksheet("PHSafe"), -1

@@ -23,11 +23,11 @@ from audit.io.temporary import SPILLED, temporary_folder
 
 __all__ = ["FORMATS", "GIVEN", "DuckDB", "check_columns", "check_renamed", "in_one_line", "open_source"]
 
-FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # that DuckDB and Spark take, by ending
-GIVEN = "given_rows"  # a view: the rows of a source as it is
+FORMATS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}  # formats that DuckDB and Spark read, by ending
+GIVEN = "given_rows"  # name of the view of a source's unchanged rows
 
-LARGEST_CHUNK = 2**28  # bytes of a column in one row group, unpacked
-LONGEST_HEADER = 2**20  # bytes; the longest of the production layout has 97
+LARGEST_CHUNK = 2**28  # most uncompressed bytes of a column in one row group
+LONGEST_HEADER = 2**20  # bytes; the longest header of the production layout has 97
 WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
 KINDS = {
     **dict.fromkeys(("VARCHAR", "ENUM"), "text"),
@@ -37,22 +37,22 @@ KINDS = {
 
 
 class DuckDB:
-    """DuckDB inside this process: no server, no network, no extension, and no file but those it is given."""
+    """DuckDB inside this process: no server, no network, no extension, and access to the given files only."""
 
     def __init__(self, sources: Sequence[Any] = (), *, memory: str = "", threads: int | None = None) -> None:
         with needing("census", "reading files and frames"):
-            import duckdb  # not at the top: a large, optional dependency
+            import duckdb  # imported here: a large, optional dependency
 
         self._error: type[Exception] = duckdb.Error
         self._full: type[Exception] = duckdb.OutOfMemoryException
         self._memory = memory
-        self._frames: dict[str, Any] = {}  # DuckDB does not keep what a view reads alive
+        self._frames: dict[str, Any] = {}  # keeps frames alive, which DuckDB's views do not
         self._held = ExitStack()
         self._spill = str(self._held.enter_context(temporary_folder(SPILLED)))
         settings: dict[str, Any] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "pandas_analyze_sample": 0,  # or numbers in a column of objects are rounded to the type of those sampled
+            "pandas_analyze_sample": 0,  # else a sample sets the type of object columns, and rounds others
             "preserve_insertion_order": False,
             "temp_directory": self._spill,
         }
@@ -71,7 +71,7 @@ class DuckDB:
         allowed = [name for path in paths for name in {str(path), _literal(path)}]
         self._connection.execute("SET allowed_paths = ?", [allowed])
         self._connection.execute("SET allowed_directories = ?", [[self._spill]])
-        # A bar would go to standard output. In a notebook without ipywidgets DuckDB has none, and refuses to set it.
+        # A progress bar would go to stdout. In a notebook without ipywidgets there is no bar, and setting it fails.
         bar = self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,)
         for statement in (
             *(["SET enable_progress_bar = false"] if bar else []),
@@ -81,12 +81,12 @@ class DuckDB:
             self._connection.execute(statement)
 
     def read(self, name: str, source: Any, what: str = "persons, units and geo") -> dict[str, str]:
-        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan; in messages it is `what`."""
-        self._connection.unregister(name)  # a frame of that name, which would hide a file
+        """Make a view of a CSV or Parquet file, or of a frame that DuckDB can scan; messages call it `what`."""
+        self._connection.unregister(name)  # an older frame of that name would hide a file
         if isinstance(source, Recoded):
             given = f"recoded_{name}"
             columns = source.selected(self.read(given, source.path, what))
-            self._run(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {given}")  # as that of a file
+            self._run(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {given}")  # like a file's view
             source.check(given, self.fetch)
         elif isinstance(source, str | os.PathLike):
             with self._one_line_errors(f"{source} cannot be read"):
@@ -112,7 +112,7 @@ class DuckDB:
             self._check_parquet(path)
             rows = self._connection.read_parquet(_literal(path), hive_partitioning=False)
         else:
-            rows = self._connection.read_csv(  # nothing is guessed: a guess may skip rows
+            rows = self._connection.read_csv(  # no detection: a wrong guess may skip rows
                 _literal(path),
                 header=True,
                 columns=dict.fromkeys(_header(path), "VARCHAR"),
@@ -127,7 +127,7 @@ class DuckDB:
         rows.create_view(name)
 
     def _check_parquet(self, path: Path) -> None:
-        """Refuse a column that its file says to be larger unpacked than fits into memory: it is read in such pieces."""
+        """Refuse columns whose row groups, which are read whole, are too large for memory by the file's metadata."""
         ask = "SELECT coalesce(max(total_uncompressed_size), 0) FROM parquet_metadata(?)"
         size = self._connection.execute(ask, [_literal(path)]).fetchall()[0][0]
         if size > LARGEST_CHUNK:
@@ -135,15 +135,15 @@ class DuckDB:
             raise ValueError(f"{path} must have {most}, got {size:,}")
 
     def view(self, name: str, query: str) -> None:
-        """Name a query."""
+        """Make a view of a query."""
         self._run(f"CREATE OR REPLACE TEMP VIEW {name} AS {query}")
 
     def keep(self, name: str, query: str) -> None:
-        """Name the rows of a query, computed once."""
+        """Make a table of the rows of a query, so that it is computed once."""
         self._run(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
 
     def fetch(self, query: str) -> Frame:
-        """Return the rows of a query, what is missing as None."""
+        """Return the rows of a query, with None for null."""
         with self._one_line_errors():
             columns = self._connection.execute(query).fetchnumpy()
         return Frame({name: _none_where_masked(column) for name, column in columns.items()})
@@ -154,7 +154,7 @@ class DuckDB:
 
     @contextmanager
     def _one_line_errors(self, what: str = "the data cannot be read") -> Iterator[None]:
-        """Tell what DuckDB stumbles over in one line; rows are read, and found bad, only when they are asked for."""
+        """Turn DuckDB's errors into errors of one line; bad rows raise in any query, because rows are read lazily."""
         try:
             yield
         except self._full as error:
@@ -162,12 +162,12 @@ class DuckDB:
             raise ValueError(f"{what}{limit}: {in_one_line(error)}") from error
         except (self._error, csv.Error) as error:
             raise ValueError(f"{what}: {in_one_line(error)}") from error
-        except RuntimeError as error:  # DuckDB's word for an interrupt
+        except RuntimeError as error:  # DuckDB raises it for an interrupt
             raise (KeyboardInterrupt if "interrupted" in str(error) else error) from None
 
     def close(self) -> None:
-        """Forget everything, spilled rows included."""
-        with suppress(AttributeError):  # it may not have started
+        """Close the connection, and remove spilled rows."""
+        with suppress(AttributeError):  # if it has not started
             self._connection.close()
         self._held.close()
 
@@ -176,7 +176,7 @@ class DuckDB:
 def open_source(
     what: str, source: Any, names: Sequence[str], *, memory: str
 ) -> Iterator[tuple[DuckDB, dict[str, str]]]:
-    """Open a file or a frame with DuckDB, which must have some columns; lend it with all columns and their types."""
+    """Open a file or a frame, which must have the columns `names`, with DuckDB; yield it and all columns' types."""
     with closing(DuckDB([source], memory=memory)) as database:
         types = database.read(GIVEN, source, what)
         check_columns(what, types, names)
@@ -184,7 +184,7 @@ def open_source(
 
 
 def check_columns(what: str, given: Iterable[str], names: Sequence[str], way: str = "") -> None:
-    """Refuse a source that lacks a column, whatever its case, with a `way` out."""
+    """Refuse a source that lacks a column (case does not matter); the message ends with the advice `way`."""
     known = {name.upper() for name in given}
     if missing := [name for name in names if name.upper() not in known]:
         words = f"{', '.join(names)}; {', '.join(missing)} missing, got {reprlib.repr(list(given))}{way}"
@@ -192,14 +192,14 @@ def check_columns(what: str, given: Iterable[str], names: Sequence[str], way: st
 
 
 def check_renamed(what: str, given: Iterable[str], names: Iterable[str]) -> None:
-    """Refuse two columns of one name: engines rename the second."""
+    """Refuse two columns with the same name, which engines rename to ``name_1``."""
     for name in names:
         if again := [other for other in given if re.fullmatch(rf"{re.escape(name)}_\d+", other, re.IGNORECASE)]:
             raise ValueError(f"{what} must have one column {name}, got {again[0]} besides")
 
 
 class _Stream:
-    """A relation of another DuckDB connection as what this one can scan."""
+    """Wrapper by which this connection can scan a relation of another DuckDB connection."""
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
@@ -217,7 +217,7 @@ def _none_where_masked(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def _literal(path: Path) -> str:
-    """Return a path as the pattern that matches it alone: DuckDB takes every path for a pattern."""
+    """Return a pattern that matches only this path, because DuckDB reads every path as a pattern."""
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
@@ -239,7 +239,7 @@ def _header(path: Path) -> list[str]:
 
 
 def in_one_line(error: Exception) -> str:
-    """Return what an engine says, without the row it quotes and the advice it has for programmers."""
+    """Return an engine's message in one line, without the quoted row (confidential) and advice for programmers."""
     text = re.sub(
         r"\nOriginal Line:.*?\n(?=Expected|Invalid|Value|Maximum|Error|\Z)", "\n", str(error), flags=re.DOTALL
     )

@@ -1,11 +1,11 @@
-"""One release of any system: noise is drawn and counted once, and one folder holds all that is published, or nothing.
+"""One release of any system: noise is drawn and counted once, and one folder has the complete release, or nothing.
 
-Every folder has the tables of the system, ``columns.csv`` (what they hold), ``ledger.txt`` (what was spent on what,
-and the promise in words) and ``release.json`` (what was run). All but what is said to be exact are functions of noisy
-counts and of what is public. Every area is named, so which areas there are must be public. Time, and what is said of
-data that break a rule, depend on the data and are outside every promise.
+Every folder has the tables of the system, ``columns.csv`` (descriptions of their columns), ``ledger.txt`` (the spent
+budget, and the promise in words) and ``release.json`` (the settings of the run). All columns except those marked as
+exact are functions of noisy counts and public data. Every area is named, so the list of areas must be public. Running
+time and messages about bad data depend on the data; no promise covers them.
 
-Files and folders are whole or absent: they are written under a temporary name, and renamed when they are on the disk.
+Files and folders are complete or absent: they are written under a temporary name, and renamed when they are on disk.
 """
 
 from __future__ import annotations
@@ -63,24 +63,24 @@ __all__ = [
 ]
 
 Row = Sequence[Any]
-Group = tuple[str, Sequence[str], NDArray[Any], NDArray[Any]]  # name, levels, and people of each in the data and made
+Group = tuple[str, Sequence[str], NDArray[Any], NDArray[Any]]  # name, levels, people by level: data, and made
 
 CELLS = "text that a spreadsheet would compute, or that begins with an apostrophe, has an apostrophe before it"
-"""The rule of all CSV files that are written here, for the record; `audit.io.text.from_cell` gives back the text."""
-BOTH = "\r\n"  # a reader takes either for the end of a line: both are quoted inside of a field
-RECORD = "release.json"  # every release has one
+"""Rule of all CSV files written here, for the record; `audit.io.text.from_cell` restores the text."""
+BOTH = "\r\n"  # either letter may end a line for a reader, so fields with either are quoted
+RECORD = "release.json"  # file name of the record of every release
 DESCRIBED = ("FILE", "COLUMN", "MEANING", "UNIT", "CODES", "VALUES")
 VALUES = ("exact", "noisy")
 LARGEST_RELEASE = 400_000_000
-"""Most people that are written: more than those of all nations but two. Noise alone makes more where the budget is tiny
-and no total is held, and each is a row, so that they would fill the disk."""
-RARE = 10  # people by which a fitted group is off at least where it is named
+"""Largest number of people in microdata, one row a person: more than any nation but two has. With a tiny budget and no
+invariant total, noise alone would give more and fill the disk."""
+RARE = 10  # smallest error, in people, of a fitted group that is listed
 MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table: what it means, its unit or its codes, and whether it is noisy or made of what is."""
+    """A column of a table: its meaning, its unit or codes, and whether it is noisy or computed from noisy values."""
 
     name: str
     meaning: str
@@ -91,7 +91,7 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file of a release: its columns, in their order, and its rows, which may be read once."""
+    """A file of a release: its columns in order, and its rows, which may be an iterator."""
 
     columns: Sequence[TableColumn]
     rows: Iterable[Row]
@@ -103,7 +103,7 @@ COUNT = TableColumn("COUNT", "number of records, with noise", "records", noisy=T
 def attribute_columns(
     schema: Schema, *, noisy: bool = False, exact: Collection[str] = (), more: str = ""
 ) -> list[TableColumn]:
-    """Return the columns of all attributes, which hold names of levels; those in `exact` are not noisy."""
+    """Return a column for each attribute, which has names of levels; attributes in `exact` are not noisy."""
     return [
         TableColumn(name, f"level of the attribute{more}", codes=levels, noisy=noisy and name not in exact)
         for name, levels in schema.attributes.items()
@@ -113,13 +113,13 @@ def attribute_columns(
 def code_columns(
     areas: Sequence[str], *, noisy: bool = False, exact: Collection[str] = (), more: str = ""
 ) -> list[TableColumn]:
-    """Return a column of codes for each level of areas; those in `exact` are not noisy."""
+    """Return a column of codes for each level of areas; levels in `exact` are not noisy."""
     meaning = f"code of the area, unique within the area around it{more}"
     return [TableColumn(name, meaning, noisy=noisy and name not in exact) for name in areas]
 
 
 def check_distinct(columns: Sequence[str]) -> None:
-    """Refuse columns of a file with the same name, whatever its case."""
+    """Refuse columns of a file with the same name (case does not matter)."""
     if twice := [name for name in columns if [other.upper() for other in columns].count(name.upper()) > 1]:
         raise ValueError(
             f"areas, attributes and other columns of a file must have different names, got {twice[0]!r} twice"
@@ -127,13 +127,13 @@ def check_distinct(columns: Sequence[str]) -> None:
 
 
 def area_codes(tree: Hierarchy, node: int) -> tuple[str, ...]:
-    """Return what an area has in the columns of all levels: nothing below its own."""
+    """Return the codes of an area in the columns of all levels, empty for levels below its own."""
     codes = tree.codes(node)
     return (*codes, *[""] * (tree.depth - len(codes)))
 
 
 def count_rows(tree: Hierarchy, level: int, groups: Sequence[Row], counts: NDArray[Any]) -> Iterator[Row]:
-    """Yield codes, group and count, of counts of the areas of a level, shape (areas, groups)."""
+    """Yield rows with codes, group and count from the counts of a level's areas, shape (areas, groups)."""
     for node, row in enumerate(counts.tolist(), tree.level(level).start):
         codes = tree.codes(node)
         for group, count in zip(groups, row, strict=True):
@@ -141,7 +141,7 @@ def count_rows(tree: Hierarchy, level: int, groups: Sequence[Row], counts: NDArr
 
 
 def cell_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[tuple[Row, int]]:
-    """Yield codes and levels of each cell with people in it, and how many, of people in some areas, (areas, cells)."""
+    """Yield codes and levels of each cell that is not empty, and its people; `tables` has shape (areas, cells)."""
     cells = list(product(*schema.attributes.values()))
     for node, table in zip(nodes, tables, strict=True):
         codes = area_codes(tree, node)
@@ -150,19 +150,19 @@ def cell_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDA
 
 
 def person_rows(tree: Hierarchy, schema: Schema, nodes: Iterable[int], tables: NDArray[Any]) -> Iterator[Row]:
-    """Yield codes and levels of each person, of people as `cell_rows` takes them."""
+    """Yield codes and levels of each person; arguments are those of `cell_rows`."""
     for words, people in cell_rows(tree, schema, nodes, tables):
         yield from repeat(words, people)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Published:
-    """What a run of some system publishes, and says of itself; the data are not in it.
+    """The publication of a run of a system; it has no confidential data.
 
-    `claim` is what the release promises to lose at most. `files` are the tables by their paths, `texts` other files;
-    `ledger`, as text, says what is spent on what; `summary` is what the folder holds, in words, and `about` what was
-    run, for the record; `reading` says how columns were read, without any value. `drawn` is what the mechanism
-    returned. Noise is that of `draws`: of a release that `publishing` did not make nothing is claimed of it.
+    `claim` is the promise of the release. `files` are the tables by path, `texts` other files. `ledger`, as text,
+    describes the spent budget; `summary` describes the folder; `about` has the settings of the run, for the record;
+    `reading` describes how columns were read, without any value. `drawn` is the output of the mechanism. `draws` counts
+    the noise; without `publishing` it is empty, and the record calls the source of the noise unknown.
     """
 
     claim: Claim
@@ -172,13 +172,13 @@ class Published:
     about: Mapping[str, Any]
     drawn: Any = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    separator: str = ","  # of the tables
+    separator: str = ","  # separator of the tables
     reading: Mapping[str, Any] | None = None
     draws: Draws = field(default_factory=Draws, init=False, repr=False)
 
     @property
     def record(self) -> dict[str, Any]:
-        """What made the release, the version included."""
+        """Record of the run that made the release, with noise, promise, settings and software version."""
         return {
             "noise": self.draws.source,
             "promise": self.claim.to_dict(),
@@ -190,7 +190,7 @@ class Published:
         }
 
     def write(self, staged: Path) -> None:
-        """Write all that is published into a folder; texts are for whoever shows them on a terminal."""
+        """Write all files into a folder; texts are made safe to show on a terminal."""
         rows: list[tuple[str, ...]] = []
         for name, table in self.files.items():
             make_folder((staged / name).parent)
@@ -211,9 +211,9 @@ Publication = TypeVar("Publication", bound=Published)
 
 @contextmanager
 def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callable[[Publication], Publication]]:
-    """Count the draws of a release; lend what writes it to the new or empty folder `out`, if one is given, or nothing.
+    """Count the draws of a release; yield a function that writes it to the new or empty folder `out`, if given.
 
-    Whatever can be told of the folder, and of a source of noise that is missing, is told before the work.
+    Errors about the folder, or about a missing source of noise, are raised before the work starts.
     """
     with nullcontext() if out is None else whole_folder(out) as staged:
         DiscreteGaussian(1.0).sample(0, rng)
@@ -229,7 +229,7 @@ def publishing(out: str | os.PathLike[str] | None, rng: Rng) -> Iterator[Callabl
 
 
 def check_secure(rng: Rng, setting: str, value: str, exact: str) -> None:
-    """Refuse a secure release whose noise no exact sampler draws."""
+    """Refuse a secure release whose noise has no exact sampler."""
     if isinstance(rng, str) and value != exact:
         raise ValueError(
             f'a secure release needs {setting}="{exact}", got {value!r}, which can be simulated with a seed'
@@ -237,7 +237,7 @@ def check_secure(rng: Rng, setting: str, value: str, exact: str) -> None:
 
 
 def described(tree: Hierarchy, names: Sequence[str], schema: Schema, *, listed: bool) -> dict[str, Any]:
-    """Return for the record where areas came from, how many each level has, and the levels of each attribute."""
+    """Return, for the record, the source of areas, their number at each level, and the levels of each attribute."""
     return {
         "areas": "from a public list" if listed else "read from the data, and taken as public",
         "levels": dict(zip(names, np.diff(tree.offsets).tolist(), strict=True)),
@@ -254,7 +254,7 @@ def level_names(areas: Sequence[str] | None, tree: Hierarchy) -> tuple[str, ...]
 
 
 def tell_rare(groups: Iterable[Group], made: str) -> None:
-    """Name on stderr the levels of which fits to noisy counts have twice as many people as the data, or half."""
+    """Warn on stderr of levels that have twice as many people, or half, in fits to noisy counts as in the data."""
     off = [
         f"{level} of {name} ({new:,} {made}, {old:,} in the data)"
         for name, levels, exact, fitted in groups
@@ -267,7 +267,7 @@ def tell_rare(groups: Iterable[Group], made: str) -> None:
 
 
 def margins(schema: Schema, exact: NDArray[Any], fitted: NDArray[Any]) -> Iterator[Group]:
-    """Yield the people by level of each attribute, of people by cell, shape (cells,)."""
+    """Yield for each attribute the people by level, from two arrays of people by cell, shape (cells,)."""
     for axis, (name, levels) in enumerate(schema.attributes.items()):
         others = tuple(other for other in range(len(schema.shape)) if other != axis)
         yield name, levels, *(cells.reshape(schema.shape).sum(axis=others) for cells in (exact, fitted))
@@ -280,14 +280,14 @@ def tell(line: str) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[TextIO]:
-    """Open a text file that appears where nothing is when the block ends without an error."""
+    """Open a new text file that appears only when the block ends without an error."""
     with writing(path, None) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
         yield text
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Row], *, separator: str = ",") -> None:
-    """Write a CSV file row by row, whole or not at all, and no formula to a spreadsheet; see `CELLS`."""
-    cell = lru_cache(2**12)(in_cell)  # a file has millions of rows, and few words side by side
+    """Write a CSV file row by row, completely or not at all, without cells that are formulas; see `CELLS`."""
+    cell = lru_cache(2**12)(in_cell)  # a file has millions of rows, but few different words
     with whole_file(path) as file:
         writer = csv.writer(_Lines(file), delimiter=separator, lineterminator=BOTH)
         for row in chain([columns], rows):
@@ -301,7 +301,7 @@ def read_rows(path: Path, *, separator: str) -> list[list[str]]:
 
 
 class _Lines:
-    """Lines with one letter at their end, of a writer that would quote only what ends its own."""
+    """File for a CSV writer: lines end with a newline only, although the writer quotes fields with either of `BOTH`."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -312,31 +312,31 @@ class _Lines:
 
 @contextmanager
 def whole_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Lend a temporary folder that takes the place of another when the block ends without an error, in one step."""
+    """Yield a temporary folder, which replaces `folder` in one step when the block ends without an error."""
     target = check_folder(folder)
     above = [parent for parent in target.parents if not parent.exists()]
     try:
         make_folder(target.parent)
         with temporary_folder(STAGED, target.parent) as staged:
             yield staged
-            os.umask(mask := os.umask(0))  # which leaves a usual folder more permissions than a temporary one has
+            os.umask(mask := os.umask(0))  # a new folder gets the usual permissions, not those of a temporary one
             staged.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o777 & ~mask)
             os.replace(staged, target)
             sync(target.parent)
     except BaseException:
         for parent in above:
-            with suppress(OSError):  # not there, or others have put something into it meanwhile
+            with suppress(OSError):  # it does not exist, or others use it
                 parent.rmdir()
         raise
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a folder that does not exist or is empty, or refuse it."""
+    """Return the path of a folder that is new or empty; refuse others."""
     check_levels(Path(folder))
     find_leftovers(Path(folder))
     target = Path(os.path.realpath(folder))
     if os.path.lexists(target) and (not target.is_dir() or any(target.iterdir())):  # a file, or a link to itself
         raise ValueError(f"out must be a new or an empty folder, got {folder}")
-    if target == Path.cwd() or target.is_mount():  # could not be replaced in one step
+    if target == Path.cwd() or target.is_mount():  # cannot be replaced in one step
         raise ValueError(f"out must not be the current folder or a mount, got {folder}")
     return target

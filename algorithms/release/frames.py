@@ -1,4 +1,4 @@
-"""Tables of results: named columns of one length, nothing more; any data-frame library reads them."""
+"""Tables of results: named columns of one length, which any data-frame library can read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Frame"]
 
 
 class Frame:
-    """Named columns of one length, read-only, in their order; text is kept as Python strings."""
+    """Named columns of one length, read-only, in order; text is stored as Python strings."""
 
     def __init__(self, columns: Mapping[str, ArrayLike]) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
@@ -47,16 +47,16 @@ class Frame:
         return zip(*(column.tolist() for column in self._columns.values()), strict=True)
 
     def to_dict(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name, as `pandas.DataFrame` and `polars.DataFrame` take them."""
+        """Return the columns by name, as input for `pandas.DataFrame` and `polars.DataFrame`."""
         return dict(self._columns)
 
     def to_csv(self, path: str | os.PathLike[str], *, separator: str = ",") -> None:
-        """Write the rows below one line of names: all or nothing, and no formula to a spreadsheet."""
+        """Write a CSV file with a header, completely or not at all, without cells that are formulas."""
         write_rows(Path(path), self.columns, self.rows(), separator=separator)
 
     @classmethod
     def from_rows(cls, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Frame:
-        """Return rows below the names of their columns."""
+        """Return the frame of these rows, with `names` as columns."""
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
         return cls(dict(zip(names, columns, strict=True)))
 
@@ -68,7 +68,7 @@ class Frame:
 
 def _column(values: ArrayLike) -> NDArray[Any]:
     column = np.asarray(values)
-    if column.dtype.kind in "US":  # text of a fixed width loses what does not fit, and NUL at its end
+    if column.dtype.kind in "US":  # fixed-width text is cut, and loses a NUL at its end
         column = np.asarray(values, dtype=object)
     column = column.view()
     column.flags.writeable = False

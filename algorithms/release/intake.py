@@ -1,4 +1,4 @@
-"""Intake of data: reads persons, or groups of persons with a count, from a file or frame into a histogram or codes."""
+"""Intake of data: persons, or groups of persons with a count, are read from a file or frame to a histogram or codes."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 LARGEST_HISTOGRAM = 2**30
-"""Most counts of a histogram: 8 GiB. Whoever asks for more has given an attribute too many levels by mistake."""
+"""Most counts of a histogram: 8 GiB. Larger requests are mistakes: an attribute has too many levels."""
 
 LARGEST_STORED = 2**35
-"""Most counts of one that is on disk: twice those of the blocks of the 2020 US Census in the redistricting data."""
+"""Most counts of a histogram on disk: twice those of the 2020 US Census's blocks in the redistricting data."""
 
 LARGEST_RECORDS = 2**27
-"""Most levels of records, rows x attributes: 1 GB while they are read. A kilobyte of Parquet can hold as many rows."""
+"""Most values of records, rows x attributes: 1 GB while read. A Parquet file of a kilobyte can have as many rows."""
 
 SMALLEST = {1: "utinyint", 2: "usmallint", 4: "uinteger"}  # DuckDB's types, by bytes
 MEMORY = "4GB"
-"""Of DuckDB while it reads, by default: what takes more is on disk meanwhile, and slower."""
+"""Default memory of DuckDB: larger data are moved to disk, which is slower."""
 
-PERSONS, LIST = "data", "the list of areas"  # what is read, in messages
-RANKED = "ranked_groups"  # a table: leaves by their numbers, places of levels and counts
+PERSONS, LIST = "data", "the list of areas"  # names of sources in messages
+RANKED = "ranked_groups"  # name of a table: number of the leaf, indices of levels, count
 
 Leaf = tuple[str, ...]  # codes, the outermost first
 
@@ -63,22 +63,21 @@ def read_histogram(
     """Count persons by area and cell: one level of the tree for each column of areas, shape (leaves, cells).
 
     A source is a .csv or .parquet file, or a frame that DuckDB can scan: one row a person, or with `count` one row a
-    group of persons. Columns are found by name, whatever its case; others of persons are named on stderr, for they are
-    not released. How each column is read, which the schema says, is named on stderr, and so are the ends of numbers and
-    areas that equal the sum of others. Columns of areas have the outermost first; a code needs to be unique only within
-    its parent. Rows with a count of 0 name areas where nobody lives; their attributes may be missing. Whatever is too
-    large is refused before it is made.
+    group of persons. Columns are found by name (case does not matter). Messages on stderr list columns that are not
+    read and so not released, how each column is read by the schema, smallest and largest numbers, and areas that equal
+    the sum of others. Columns of areas have the outermost first; a code needs to be unique only within its parent. Rows
+    with a count of 0 name empty areas; their attributes may be missing. Too large histograms are refused.
 
     Guarantee: with `places`, a public list of every area of the finest level, the tree is a function of the list alone.
-    Without, it depends on the persons: one record can add an area or take one away, and a release names every area, so
-    no promise covers which areas there are.
+    Without, it depends on the persons: one record can add or remove an area, and a release names every area, so no
+    promise covers the list of areas.
     """
     with _counting(PERSONS, source, schema, areas, LARGEST_HISTOGRAM, count, places, memory) as (leaves, counts_of):
         return Hierarchy.from_codes(*zip(*leaves, strict=True)), counts_of(slice(0, len(leaves)))
 
 
 def store_histogram(spilled: Spilled, source: Any, schema: Schema, areas: Sequence[str], **options: Any) -> Hierarchy:
-    """Count persons as `read_histogram` does, into the array `LEAVES` of a store: piece by piece, areas in order."""
+    """Count persons like `read_histogram`, into the array `LEAVES` of a store, piece by piece, with leaves in order."""
     check_histogram(1, schema)
     with _counting(PERSONS, source, schema, areas, LARGEST_STORED, **options) as (leaves, counts_of):
         for piece in pieces(len(leaves), schema.cells):
@@ -87,7 +86,7 @@ def store_histogram(spilled: Spilled, source: Any, schema: Schema, areas: Sequen
 
 
 def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
-    """Refuse a histogram that would not fit into memory, or of more than so many counts, before it is made."""
+    """Refuse, before it is made, a histogram of more than `most` counts; the default is the limit for memory."""
     limit = most or LARGEST_HISTOGRAM
     if leaves * schema.cells > limit:
         got = f"{leaves:,} x {schema.cells:,}"
@@ -95,9 +94,9 @@ def check_histogram(leaves: int, schema: Schema, most: int = 0) -> None:
 
 
 def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hierarchy) -> NDArray[np.int64]:
-    """Count housing units and facilities by area and type, shape (leaves, types): public bounds on who lives there.
+    """Count housing units and facilities by area and type, shape (leaves, types): public bounds on their residents.
 
-    The source is as `read_histogram` takes it; hhgq has their types, as the attribute does, and count their number.
+    The source is like that of `read_histogram`; hhgq has the types of the attribute, and count the number of units.
     """
     if "hhgq" not in schema.attributes:
         raise ValueError(f"facilities must be of an attribute of the schema, {', '.join(schema.attributes)}, not hhgq")
@@ -115,7 +114,7 @@ def read_facilities(source: Any, schema: Schema, areas: Sequence[str], tree: Hie
 
 
 def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: str = MEMORY) -> NDArray[Any]:
-    """Read persons, one a row, as places of their levels, shape (rows, attributes), of the smallest type."""
+    """Read persons, one a row, as indices of their levels, shape (rows, attributes), of the smallest type."""
     with _read(what, source, memory, schema=schema) as database:
         number, widest = len(schema.shape), np.min_scalar_type(max(schema.shape) - 1)
         most = LARGEST_RECORDS // number
@@ -124,9 +123,9 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
             if database.fetch(f"select count(*) as n from {rows}")["n"][0] > most:
                 raise ValueError(f"{what} must have at most {most:,} rows of {number} attributes, got more")
 
-        if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # says so: nothing is unpacked
+        if isinstance(source, str | os.PathLike) and str(source).endswith(".parquet"):  # metadata has the number
             check_number(GIVEN)
-        # In as few bytes as will do: what was given is kept where it is no level.
+        # Smallest types; the input text is kept only if it is no level, for messages.
         odd = [
             f"x{j}" if name in schema.edges else f"if(p{j} is null, x{j}, null)"
             for j, name in enumerate(schema.attributes)
@@ -148,7 +147,7 @@ def read_records(source: Any, schema: Schema, *, what: str = PERSONS, memory: st
 
 
 def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
-    """Return what to do where an area is unknown by the zeros of its codes alone, or nothing."""
+    """Return advice for an unknown area whose codes differ from a known area's only in leading zeros, or nothing."""
     bare = [code.lstrip("0") for code in leaf]
     near = next((other for other in known if [code.lstrip("0") for code in other] == bare), None)
     if near is None:
@@ -157,7 +156,7 @@ def lost_zeros(leaf: Sequence[str], known: Iterable[Sequence[str]]) -> str:
 
 
 def _listed(source: Any, areas: Sequence[str], memory: str) -> list[Leaf]:
-    """Return the codes of the areas of a list, in their order."""
+    """Return the sorted codes of the areas of a list."""
     with _read(LIST, source, memory, areas) as database:
         database.keep(reading.GROUPS, f"select *, count(*) as size from {reading.TEXTS} group by all")
         reading.check_areas(LIST, database, areas)
@@ -183,9 +182,9 @@ def _counting(
     listed: Sequence[Leaf] | None = None,
     rule: str = f"{PERSONS} must be in areas of {LIST}",
 ) -> Iterator[tuple[Sequence[Leaf], Callable[[slice], NDArray[np.int64]]]]:
-    """Lend the codes of the leaves, and what counts some by cell, at most so many counts in all.
+    """Yield the codes of the leaves, and a function that counts a slice of them by cell; at most `most` counts.
 
-    A leaf that is not `listed`, or not in the list of `places`, which is checked first, breaks the `rule`.
+    A leaf that is not `listed`, or not in the list `places`, which is checked first, breaks the `rule`.
     """
     check_histogram(1, schema, most)
     if places is not None:
@@ -209,7 +208,7 @@ def _counting(
             others = f"{len(unknown):,} other{'s' * (len(unknown) > 1)}, such as {reprlib.repr(' / '.join(unknown[0]))}"
             raise ValueError(f"{rule}; got {others}{lost_zeros(unknown[0], leaves)}")
         ranks = np.array([place[leaf] for leaf in own_leaves])
-        levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null where nobody is
+        levels = ", ".join(f"coalesce(p{j}, 0) as p{j}" for j in range(len(schema.shape)))  # null in empty areas
         ranked = (
             f"select dense_rank() over (order by {codes}) - 1 as leaf, {levels}, n::bigint as n from {reading.GROUPS}"
         )
@@ -235,7 +234,7 @@ def _read(
     schema: Schema | None = None,
     count: str | None = None,
 ) -> Iterator[DuckDB]:
-    """Open a source, and name its columns of areas, attributes and numbers as `reading.TEXTS` does."""
+    """Open a source, and make the view `reading.TEXTS` of its columns of areas, attributes and numbers."""
     if isinstance(areas, str) or (areas is not None and not areas):
         raise ValueError(f"areas must name one column at least, the outermost first, got {areas!r}")
     attributes, edges = ((), ()) if schema is None else (schema.attributes, schema.edges)
@@ -247,7 +246,7 @@ def _read(
     if len({name.upper() for name in names}) < len(names):
         raise ValueError(f"areas, attributes and count must be different columns, got {', '.join(names)}")
     with open_source(what, source, names, memory=memory) as (database, types):
-        if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # its names were read
+        if not (isinstance(source, str | os.PathLike) and Path(source).suffix.lower() == ".csv"):  # CSV was checked
             check_renamed(what, types, names)
         used = {name.upper() for name in (*names, *(source.made_of if isinstance(source, Recoded) else ()))}
         if what == PERSONS and (rest := [column for column in types if column.upper() not in used]):
@@ -258,7 +257,7 @@ def _read(
             if types[column] not in ("text", "whole", "real")[: 2 if short[0] == "a" else 3]:
                 got = "real numbers" if types[column] == "real" else types[column]
                 raise ValueError(f"{name} must hold {kinds}, got {got}")
-            text, most = f"{in_sql(column)}::varchar", reading.LONGEST_TEXT  # one letter more shows what is too long
+            text, most = f"{in_sql(column)}::varchar", reading.LONGEST_TEXT  # 1 more marks too long texts
             texts.append(f"nullif(if(strlen({text}) > {most}, left({text}, {most + 1}), {text}), '') as {short}")
         database.view(reading.TEXTS, f"select {', '.join(texts)} from {GIVEN}")
         yield database

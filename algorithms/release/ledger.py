@@ -1,4 +1,4 @@
-"""What a release spends, in exact shares of a budget, and promises: the values that the field quotes."""
+"""Budget of a release in exact shares, and its promise in the conversions to epsilon that the field uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Promises", "Share", "conversions", "exact_share", "exact_shares"]
 
 Share = Fraction | int | str
 """An exact share: a fraction, a whole number, or text such as ``"104/4099"``."""
-LONGEST, LARGEST_EXPONENT = 100, 300  # of a share as text: "1e999999999" has a billion digits
+LONGEST, LARGEST_EXPONENT = 100, 300  # limits of a share as text: "1e999999999" has a billion digits
 
 
 def exact_share(where: str, value: Share) -> Fraction:
@@ -38,7 +38,7 @@ def exact_share(where: str, value: Share) -> Fraction:
 
 
 def exact_shares(what: str, shares: Mapping[str, Share], where: str = "") -> dict[str, Fraction]:
-    """Return shares of a whole as fractions, or refuse those that do not add up to 1."""
+    """Return shares as fractions; refuse shares that do not add up to 1."""
     exact = {name: exact_share(f"{name}{where}", share) for name, share in shares.items()}
     if (total := sum(exact.values(), Fraction())) != 1:
         off = f"{abs(total - 1)} too {'much' if total > 1 else 'little'}"
@@ -47,7 +47,7 @@ def exact_shares(what: str, shares: Mapping[str, Share], where: str = "") -> dic
 
 
 def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
-    """Return the epsilons (nats) that the field quotes for a promise at a delta; of `PureDP`, the tight one alone.
+    """Return the epsilons (nats) at a delta by the field's conversions of a promise; for `PureDP` only the tight one.
 
     ``tight``: Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020, corollary 13.
     ``simple``: Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds",
@@ -67,7 +67,7 @@ def conversions(claim: PureDP | ZCDP, delta: float) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Promises(ABC):
-    """What a run spends and promises under two relations, and what that means as epsilon at `delta`."""
+    """Budget and promise of a run under two neighbor relations, and their epsilon at `delta`."""
 
     delta: float = 1e-10
 
@@ -78,17 +78,17 @@ class Promises(ABC):
     @property
     @abstractmethod
     def claims(self) -> Mapping[str, PureDP | ZCDP]:
-        """The promises, by what becomes of a person's record."""
+        """The promises, by neighbor relation."""
 
     @property
     def epsilons(self) -> Frame:
-        """Epsilon in nats at delta, by every way of `conversions`: a column ``CONVERSION``, and one of each claim."""
+        """Epsilon in nats at delta, one row for each of `conversions`: ``CONVERSION``, and a column for each claim."""
         ways = {name: conversions(claim, self.delta) for name, claim in self.claims.items()}
         columns = {name.upper(): list(epsilons.values()) for name, epsilons in ways.items()}
         return Frame({"CONVERSION": list(next(iter(ways.values()))), **columns})
 
     def lines(self, title: str, spent: Iterable[tuple[str, float, float]]) -> list[str]:
-        """Return a table of what is spent under both relations, and of epsilon, below a title."""
+        """Return the lines of a table with a title: the budget spent under both relations, and epsilon."""
         rows = [f"{title:<28}" + "".join(f" {name:>12}" for name in self.claims)]
         rows += [f"{name:<28} {one:12.6f} {other:12.6f}" for name, one, other in spent]
         for way, one, other in self.epsilons.rows():

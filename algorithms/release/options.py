@@ -1,4 +1,4 @@
-"""What commands of systems share: options of releases, what is told of each, and audits of the same persons."""
+"""Common code of the systems' commands: options and messages of releases, and audits of the same persons."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ Seed = Annotated[
 
 
 def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Callable[..., int]:
-    """Turn a function of a source of noise and a system's options into its command, with the options --out and --seed.
+    """Turn `prepare`, which takes a source of noise and options, into a command with the options --out and --seed.
 
-    It refuses what is wrong with the options before data are read, and returns what reads them and releases into a
-    folder; or nothing, where something else was asked for and is done. The folder appears in one step, so that what is
-    in it tells whether there is a release, at any instant: whatever ends the command, what is told of that is true.
+    `prepare` checks the options before data are read. It returns a function that reads the data and releases them into
+    a folder, or None if the user asked for something else, which it has done. The folder appears in one step, so at any
+    instant it shows whether there is a release: messages about that are true even if the command is interrupted.
     """
 
     @wraps(prepare)
@@ -88,12 +88,12 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
             if out is None:
                 raise ValueError("Missing option '--out'")
             if seed is None:
-                DiscreteGaussian(1.0).sample(0, "secure")  # a missing source of noise is told before data are read
+                DiscreteGaussian(1.0).sample(0, "secure")  # refuses a missing source of noise before data are read
             with at_work("reading, counting, drawing noise"):
                 made = make(out)
             print(made.ledger)
             noise = "secure noise" if seed is None else f"noise from seed {seed}: a simulation, not to be published"
-            print(f"{made.summary}, with {noise}, written to {out}.", flush=True)  # if nobody can read it, that is told
+            print(f"{made.summary}, with {noise}, written to {out}.", flush=True)  # flush: a broken pipe raises here
             return 0
         except BaseException as error:
             if target is not None and (target / RECORD).exists():
@@ -113,7 +113,7 @@ def releasing(prepare: Callable[..., Callable[[Path], Published] | None]) -> Cal
 
 
 def columns_of(areas: str) -> list[str]:
-    """Split names of columns at their commas."""
+    """Split a list of column names at commas."""
     columns = [name.strip() for name in areas.split(",")]
     if not all(columns):
         raise ValueError(f"--areas must name columns with commas between, such as state,county, got {areas!r}")
@@ -121,7 +121,7 @@ def columns_of(areas: str) -> list[str]:
 
 
 def assigned(option: str, text: str, example: str) -> tuple[str, float]:
-    """Split NAME=NUMBER; refuse what is not written so."""
+    """Split NAME=NUMBER; refuse other forms."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)
@@ -132,7 +132,7 @@ def assigned(option: str, text: str, example: str) -> tuple[str, float]:
 def counted(
     data: str, schema: Schema, areas: str, geo: str | None, count: str | None, recode: str | None = None
 ) -> tuple[Hierarchy, Counts]:
-    """Count persons by the areas of a public list, or those that the data name, and by the cells of a schema."""
+    """Count persons by area, from a public list or from the data, and by the cells of a schema."""
     columns = columns_of(areas)
     persons = recoded("data", data, recode, [*columns, *schema.attributes, count])
     return read_histogram(persons, schema, columns, count=count, places=geo)
@@ -148,7 +148,7 @@ def on_persons(
     count: str | None = None,
     recode: str | None = None,
 ) -> Any:
-    """Return the system that `describe` makes of tree, schema and columns of areas, on persons of the user's own."""
+    """Return the system that `describe` makes from tree, schema and columns of areas, with pairs of the user's data."""
     schema = read_specification(Path(spec))
     tree, histogram = counted(data, schema, areas, geo, count, recode)
     described = describe(tree, schema, columns_of(areas))
@@ -156,17 +156,17 @@ def on_persons(
 
 
 def cell_name(tree: Hierarchy, schema: Schema, leaf: int, cell: int) -> str:
-    """Return a cell of a histogram, shape (leaves, cells), in words: its levels and its area."""
+    """Describe a cell of a histogram, shape (leaves, cells), in words: its levels and its area."""
     places = zip(schema.attributes.values(), np.unravel_index(cell, schema.shape), strict=True)
     return f"{', '.join(levels[int(place)] for levels, place in places)} in {tree.label(leaf)}"
 
 
 def pairs_of(histogram: Counts, kept: Sequence[Counts] = ()) -> dict[str, Callable[[], NeighborPair]]:
-    """Return pairs of a histogram, shape (leaves, cells), as far as there are such cells.
+    """Return pairs of neighbors from a histogram, shape (leaves, cells), if there are such cells.
 
-    One person is added to the fullest cell of all, to an empty cell of its area, or moved from the one to the emptiest
-    other cell of that area: totals of areas stay, which may be invariant. Where groups of cells are `kept`, that is
-    their totals in every area, nobody is added, and the other cell is of the same groups.
+    "added" adds a person to the fullest cell, "alone" to an empty cell of the same area. "replaced" moves a person from
+    the fullest cell to the emptiest other cell of the area, so that totals of areas, which may be invariant, do not
+    change. If totals of groups of cells are `kept`, nobody is added, and both cells are in the same groups.
     """
     leaf, full = (int(place) for place in np.unravel_index(histogram.argmax(), histogram.shape))
     order = [int(cell) for cell in np.argsort(histogram[leaf], kind="stable") if cell != full]

@@ -1,4 +1,4 @@
-"""How columns are read: places of levels, numbers and rules in SQL; for the record, and in words on stderr."""
+"""Reading of columns: indices of levels, numbers and rules in SQL, and descriptions for the record and for stderr."""
 
 from __future__ import annotations
 
@@ -35,52 +35,52 @@ __all__ = [
     "tell_sums",
 ]
 
-LARGEST = 2**40  # people in all: sums of noisy answers stay exact in float64
-LONGEST_TEXT = 1024  # letters of a code or a level
+LARGEST = 2**40  # limit of the number of people: sums of noisy answers are exact in float64
+LONGEST_TEXT = 1024  # most letters of a code or a level
 TEXTS = "given_texts"  # a view: codes a0, ..., levels x0, ... and numbers n as text, cut if too long, null if missing
-GROUPS = "given_groups"  # a view: what was given, equal rows added up
+GROUPS = "given_groups"  # a table: equal rows of `TEXTS` merged, with their number and sum
 
 WHOLE, NUMBER, COMMA = map(re.compile, (r"-?[0-9]{1,15}", r"-?[0-9.]+", r"-?[0-9]+,[0-9]+"))
 POINT = "write a point for a decimal comma"
-MOST_AREAS = 2**24  # twice the blocks of the 2020 US Census: the code of each is kept as text
-SHOWN = 8  # levels in a message
+MOST_AREAS = 2**24  # twice the blocks of the 2020 US Census; codes of areas are kept in memory
+SHOWN = 8  # most levels in a message
 KINDS = ("words", "codes", "numbers", "whole numbers")
-LONGEST = 12  # values that a line names
-MOST_SUBSETS = 12  # areas of a family of which all sums are looked at
-FEW_FAMILIES = 1000  # of which each is looked at so
-PRINTS = 2**12  # numbers of cells: with 2**40 people sums stay exact in float64
-CHANCE = 1e-3  # about how often areas of a family, if independent, add up to another of it in every cell
+LONGEST = 12  # most values listed in a line
+MOST_SUBSETS = 12  # all subsets of a family with fewer other areas than this are tried as sums
+FEW_FAMILIES = 1000  # subsets are tried only if a level has at most so many families
+PRINTS = 2**12  # number of hash values of cells: with 2**40 people, sums are exact in float64
+CHANCE = 1e-3  # rough error probability, for independent areas of a family, of finding an area that is a sum of others
 
 
 class Rule(NamedTuple):
-    """A rule in words; in SQL, which groups break it, and their value, which has a `way` out if it is like `sign`."""
+    """A rule in words, with SQL of the groups that break it and of their value; if it matches `sign`, advise `way`."""
 
     words: str
     broken: str
     value: str
-    rows: str = "size"  # of a group that break it
+    rows: str = "size"  # SQL of the number of rows in a group that break it
     sign: re.Pattern[str] | None = None
     way: str = ""
 
 
 class Count(NamedTuple):
-    """How many persons, in parts of a person, each row stands for: one where no column is named."""
+    """The column with the number of persons, in parts of a person, of each row; each row is one person if None."""
 
     name: str | None
-    number: str  # in SQL, of the text in n; null where it breaks the rule
+    number: str  # SQL from the text n to a number; null if it breaks the rule
     rule: str
-    limit: int = LARGEST  # more than all persons together
+    limit: int = LARGEST  # the total must be below this
     parts: int = 1
 
     @classmethod
     def whole(cls, name: str | None) -> Count:
-        """Return a column of whole numbers."""
+        """Return the count that reads a column of whole numbers."""
         number = "case when regexp_full_match(n, '[0-9]{1,15}([.]0+)?') then n::bigint end"
         return cls(name, number, f"{name} must be a whole number, 0 or more and below 10^15")
 
 
 def kind_of(schema: Schema, name: str) -> str:
-    """Return how an attribute is read: one of `KINDS`; whole numbers are all its names of levels, none twice."""
+    """Return how an attribute is read, one of `KINDS`; "whole numbers" if all its levels are distinct whole numbers."""
     numbers = [int(level) for level in schema.attributes[name] if WHOLE.fullmatch(level)]
     whole = len(set(numbers)) == len(schema.attributes[name])  # so that 01 is 1
     words = "whole numbers" if whole else "words"
@@ -88,7 +88,7 @@ def kind_of(schema: Schema, name: str) -> str:
 
 
 def placed(schema: Schema) -> list[str]:
-    """Return the SQL of the places of levels, p0, ..., null where what is given, x0, ..., is none."""
+    """Return the SQL of the indices of levels, p0, ...; an index is null if the text, x0, ..., is no level."""
     places = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
         if name in schema.edges:
@@ -100,7 +100,7 @@ def placed(schema: Schema) -> list[str]:
 
 
 def leveled(schema: Schema) -> list[Rule]:
-    """Return the rules that whatever should be a level is one."""
+    """Return the rules that every attribute has a level; rows of 0 persons may have missing attributes."""
     rules: list[Rule] = []
     for j, (name, levels) in enumerate(schema.attributes.items()):
         sign, way, names, kind = None, "", list(levels), kind_of(schema, name)
@@ -124,7 +124,7 @@ def leveled(schema: Schema) -> list[Rule]:
 
 
 def check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
-    """Refuse what groups of rows hold, with every rule that they break."""
+    """Refuse groups of rows that break a rule; the message lists every broken rule."""
     broken, way = [], ""
     for rule in rules:
         where = f"from {GROUPS} where {rule.broken}"
@@ -140,7 +140,7 @@ def check_rules(what: str, database: DuckDB, rules: Sequence[Rule]) -> None:
 
 
 def group_rows(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Schema, count: Count) -> None:
-    """Add up equal rows, once, for a source may be a stream, with places of levels; refuse those that break a rule."""
+    """Merge equal rows to `GROUPS`, in one pass, as a source may be a stream; refuse rows that break a rule."""
     number, text = ("1", "null") if count.name is None else (count.number, "n")
     database.keep(
         GROUPS,
@@ -160,7 +160,7 @@ def group_rows(what: str, database: DuckDB, of_areas: Sequence[Rule], schema: Sc
 
 
 def check_areas(what: str, database: DuckDB, areas: Sequence[str]) -> int:
-    """Return the number of areas, unless they are too many to have their codes in memory."""
+    """Return the number of areas; refuse too many for their codes to fit into memory."""
     codes = ", ".join(f"a{j}" for j in range(len(areas)))
     number = int(database.fetch(f"select count(*) as n from (select distinct {codes} from {GROUPS})")["n"][0])
     if number > MOST_AREAS:
@@ -169,7 +169,7 @@ def check_areas(what: str, database: DuckDB, areas: Sequence[str]) -> int:
 
 
 def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
-    """Return the rules that codes are there, not too long, without spaces around, and not sums unless `listed`."""
+    """Return the rules that codes are not missing, too long, padded with spaces or, unless `listed`, named as sums."""
     rules: list[Rule] = []
     for j, name in enumerate(areas):
         code = f"a{j}"
@@ -187,7 +187,7 @@ def coded(areas: Sequence[str], *, listed: bool = False) -> list[Rule]:
 
 
 def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
-    """Return the SQL of the place of a name; if `coded`, whole numbers are compared as numbers where one has them."""
+    """Return the SQL of the index of a name; if `coded`, whole numbers in unique names are compared as numbers."""
     numbers = Counter(int(name) for name in names if coded and WHOLE.fullmatch(name))
     texts, wholes = "", ""
     for place, name in enumerate(names):
@@ -201,16 +201,16 @@ def _place(value: str, names: Sequence[str], *, coded: bool) -> str:
 
 
 def _interval(text: str, edges: Sequence[float], levels: int) -> str:
-    """Return the SQL of the place of the interval that a number is in; infinities and NaN are in none."""
+    """Return the SQL of the index of the interval that contains a number, null for infinities and NaN."""
     number = f"try_cast({text} as double)"
-    # An edge without quotes would be a decimal, whose way to float64 may end at another number.
+    # An edge without quotes would be a decimal, whose conversion to double may round to another number.
     beyond = f" when {number} >= '{edges[levels]!r}'::double then null" if len(edges) > levels else ""
     whens = " ".join(f"when {number} >= '{edges[place]!r}'::double then {place}" for place in reversed(range(levels)))
     return f"case when not isfinite({number}) then null{beyond} {whens} end"
 
 
 def reading_of(source: Any, schema: Schema) -> dict[str, Any]:
-    """Return how each attribute is read, and of which column of the file each column is made that a recode makes."""
+    """Return, for the record, how each attribute is read, and how each recoded column is made from the file's."""
     reading = {name: dict(how) for name, how in source.columns.items()} if isinstance(source, Recoded) else {}
     for name, levels in schema.attributes.items():
         kind = kind_of(schema, name)
@@ -220,7 +220,7 @@ def reading_of(source: Any, schema: Schema) -> dict[str, Any]:
 
 
 def in_words(how: Mapping[str, Any]) -> str:
-    """Return how a column is read or made, as `reading_of` has it, in words."""
+    """Return in words how a column is read or made, from an entry of `reading_of`."""
     codes = {**how.get("values", {}), **how.get("ranges", {})}
     parts = [f"from {how['from']}"] if "from" in how else []
     parts += [f"+ {how['add']}"] if "add" in how else []
@@ -237,7 +237,7 @@ def _listed(values: Mapping[str, Any] | Sequence[str]) -> str:
 
 
 def tell_reading(database: DuckDB, source: Any, schema: Schema) -> None:
-    """Say how each column was read, and what may be wrong with it: it depends on exact values, which stay on stderr."""
+    """Print on stderr how each column was read, with warnings; they depend on exact values and are not published."""
     places = {name: j for j, name in enumerate(schema.attributes)}
     for name, how in reading_of(source, schema).items():
         words, levels = f"{name} read {in_words(how)}", schema.attributes.get(name, ())
@@ -264,7 +264,7 @@ def tell_reading(database: DuckDB, source: Any, schema: Schema) -> None:
 
 
 class _Area(NamedTuple):
-    """People in an area, a number that adds up as they do in every cell, and in how many cells they are at least."""
+    """People in an area, their hash sum (adds up if every cell does), and a lower bound on its nonempty cells."""
 
     people: float
     print: float
@@ -272,9 +272,9 @@ class _Area(NamedTuple):
 
 
 def tell_sums(database: DuckDB, areas: Sequence[str], schema: Schema) -> None:
-    """Warn of areas that are others of their family together, and of those that may be missing values.
+    """Warn of areas that may be sums of siblings, and of areas that may be missing values.
 
-    No such area is refused: a refusal that depends on counts would give them away. Above, a sum is not counted again.
+    No such area is refused: a refusal that depends on counts would reveal them. Levels above do not count sums twice.
     """
     codes, places = (
         ", ".join(f"{kind}{j}" for j in range(len(of))) for kind, of in (("a", areas), ("p", schema.shape))
@@ -304,9 +304,10 @@ def tell_sums(database: DuckDB, areas: Sequence[str], schema: Schema) -> None:
 
 
 def _parts(code: str, family: Mapping[str, _Area], *, small: bool) -> list[str]:
-    """Return of which others an area is the sum: all, those whose codes begin with its own, or any of a small family.
+    """Return the siblings whose sum an area is: all, those whose codes begin with its code, or any subset if few.
 
-    In a small family of n a chance agreement must be rarer than `CHANCE`, by the ways to put its people into its cells.
+    Subsets are tried only if a random agreement is less likely than `CHANCE`, estimated by the number of ways to
+    distribute the area's people over its cells.
     """
     area, others = family[code], [other for other in family if other != code]
     inside = [other for other in others if other.startswith(code)] if small else []

@@ -1,4 +1,4 @@
-"""Columns of a file made of its own, as a recode says: other names, codes of words and of numbers; in SQL."""
+"""Columns that a recode makes from columns of the file, in SQL: new names, and codes for words and for numbers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from algorithms.schema import read_named
 
 __all__ = ["Recoded", "broken_rule", "in_sql", "recoded"]
 
-WITH: tuple[set[str], ...] = (set(), {"add"}, {"values"}, {"ranges"}, {"values", "ranges"})  # what "from" goes with
+WITH: tuple[set[str], ...] = (set(), {"add"}, {"values"}, {"ranges"}, {"values", "ranges"})  # keys allowed with "from"
 KINDS = {"from": str, "add": int, "values": dict, "ranges": dict}
 FORM = '{"constant": CODE}, or {"from": COLUMN} alone, with "add": NUMBER, or with "values", "ranges": {WORD: CODE}'
-MARK = "'"  # around text
+MARK = "'"  # quote of text in SQL
 NUMBER = r"-?\d+(\.\d+)?"
 RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?-(-?\d+(?:\.\d+)?)?")
 
 
 @dataclass(frozen=True, eq=False)
 class Recoded:
-    """A file of `what`, which DuckDB reads with the columns made for it, the others as they are.
+    """A file of `what`, which DuckDB reads with recoded columns; other columns are unchanged.
 
-    A column is a constant, or that of another name: as it is, with a whole number added, or with codes for words (""
+    A recoded column is a constant, or another column: renamed, with a whole number added, or with codes for words (""
     is a missing value) and for ranges of numbers, both ends included. `known` are the columns that may be made.
     """
 
@@ -63,11 +63,11 @@ class Recoded:
 
     @property
     def made_of(self) -> set[str]:
-        """Columns of the file that others are made of."""
+        """Columns of the file from which recoded columns are made."""
         return {how["from"] for how in self.columns.values() if "from" in how}
 
     def selected(self, given: Iterable[str]) -> str:
-        """Return the SQL of all columns, null where a value has no code, if the file has what they are made of."""
+        """Return the SQL of all columns, null if a value has no code; refuse a file that lacks a source column."""
         columns, made = list(given), {name.upper() for name in self.columns}
         for name, how in self.columns.items():
             if "from" in how and how["from"].upper() not in map(str.upper, columns):
@@ -77,7 +77,7 @@ class Recoded:
         return ", ".join([*(f"{_expression(how)} as {in_sql(name)}" for name, how in self.columns.items()), *kept])
 
     def check(self, rows: str, fetch: Callable[[str], Frame]) -> None:
-        """Refuse the columns of which a value has no code; rows are read once for all of them."""
+        """Refuse columns in which a value has no code; one pass over the rows checks all columns."""
         coded = [(name, how) for name, how in self.columns.items() if "from" in how and len(how) > 1]
         missing = [(in_sql(how["from"]), f"filter (where {_expression(how)} is null)") for _, how in coded]
         parts = (
@@ -94,20 +94,20 @@ class Recoded:
 
 
 def broken_rule(rule: str, rows: int, values: Sequence[str | None]) -> str:
-    """Return a rule with how many rows break it, and values that do."""
+    """Return the message about a broken rule: the number of rows that break it, and examples of values."""
     examples = ", ".join("a missing value" if value is None else reprlib.repr(value) for value in values)
     return f"{rule}; {rows:,} {'row' if rows == 1 else 'rows'} broke it, such as {examples}"
 
 
 def recoded(what: str, source: str | os.PathLike[str], recode: Any, known: Iterable[str | None]) -> Any:
-    """Return a file with the columns that a .json file makes for it, or as it is without one."""
+    """Return a file with columns recoded by a .json file if there is one."""
     if recode is None:
         return source
     return Recoded(what, os.fspath(source), read_named(recode, "recode"), [name for name in known if name])
 
 
 def in_sql(name: str, mark: str = '"') -> str:
-    """Return the name of a column as SQL takes any, or text with its own mark."""
+    """Return the quoted name of a column in SQL, or with another `mark` a quoted text."""
     return mark + name.replace(mark, 2 * mark) + mark
 
 
@@ -120,7 +120,7 @@ def _bounds(text: str, where: str = "") -> tuple[float, float]:
 
 
 def _expression(how: Mapping[str, Any]) -> str:
-    """Return the SQL of a column, null where a value has no code."""
+    """Return the SQL of a recoded column, null if a value has no code."""
     if "constant" in how:
         return in_sql(str(how["constant"]), MARK)
     given = in_sql(how["from"])
@@ -134,11 +134,11 @@ def _expression(how: Mapping[str, Any]) -> str:
     conditions = []
     for word, code in how.get("values", {}).items():
         condition = f"{text} = {in_sql(word, MARK)}"
-        if "ranges" in how and re.fullmatch(NUMBER, word):  # 999.0 is 999, or the range would take it
+        if "ranges" in how and re.fullmatch(NUMBER, word):  # so that 999.0 is 999, not in a range
             condition += f" or {number} = '{word}'::double"
         conditions.append((condition, code))
     for low, high, code in ((*_bounds(written), code) for written, code in how.get("ranges", {}).items()):
         inside = f"{number} between '{low!r}'::double and '{high!r}'::double"
         conditions.append((f"isfinite({number}) and {inside}", code))
     whens = " ".join(f"when {condition} then {in_sql(str(code), MARK)}" for condition, code in conditions)
-    return f"case when false then '' {whens} end"  # there may be no code
+    return f"case when false then '' {whens} end"  # valid SQL even without codes

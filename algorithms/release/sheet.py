@@ -1,4 +1,4 @@
-"""What sheets of the explorer share: accuracy beside totals that users know, and the total promise in several terms."""
+"""Common code of the explorer's sheets: accuracy relative to totals that users know, and the total promise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NUMBERS = SHOWN | ASIDE
 
 @dataclass(frozen=True)
 class PlaceAccuracy:
-    """Counts of one place: their noise and its exact margin, what they cost, and totals as a text with blanks."""
+    """Counts of one query and level: noise, exact margin, budget, sensitivity, and the user's totals (with spaces)."""
 
     law: Tail
     margin: int
@@ -33,16 +33,16 @@ class PlaceAccuracy:
 
     @property
     def numbers(self) -> list[int]:
-        """The totals."""
+        """The user's totals as numbers."""
         return [int(number) for number in str(self.totals or "").split()]
 
 
 def accuracy(kind: str, places: Mapping[str, PlaceAccuracy]) -> dict[str, Result]:
-    """Return accuracy by place: from which count on an error of 10% is beyond the margin, and beside totals.
+    """Return accuracy by place: ``tenth``, the smallest count with a margin of at most 10%, and results for totals.
 
-    ``relative`` is the margin over the median total, ``off`` the expected share of the totals whose error is above 10%,
-    and ``even`` the budget that gives every place with totals the same relative error, for what they spend together:
-    noise is as large as ``sensitivity / sqrt(rho)``, or about as ``sensitivity / epsilon``.
+    ``relative`` is the margin over the median total; ``off`` is the expected share of the totals whose error is above
+    10%. ``even`` is the budget that gives every place with totals the same relative error, for the same sum of budgets:
+    noise is proportional to ``sensitivity / sqrt(rho)``, or about to ``sensitivity / epsilon``.
     """
     results: dict[str, Result] = {f"{place}/tenth": 10 * one.margin for place, one in places.items()}
     known = {place: one for place, one in places.items() if one.numbers}
@@ -57,12 +57,12 @@ def accuracy(kind: str, places: Mapping[str, PlaceAccuracy]) -> dict[str, Result
 
 
 def totals_input(place: str) -> Input:
-    """Return the box for totals of a place."""
+    """Return the input field for totals of a place."""
     return Input(key=f"{place}/totals", kind="numbers", optional=True, label="accuracy.totals")
 
 
 def accuracy_table(groups: Mapping[str, tuple[Row, ...]]) -> Table:
-    """Return the table of places, in rows by the label of their group, with boxes for totals."""
+    """Return the table of places, grouped by label, with input fields for totals."""
     return Table(
         label="accuracy.table",
         columns=(
@@ -77,7 +77,7 @@ def accuracy_table(groups: Mapping[str, tuple[Row, ...]]) -> Table:
 
 
 def promised(system: str, claims: Mapping[str, PureDP | ZCDP], delta: float) -> dict[str, Result]:
-    """Return every number of `totals`: of each claim, by the prefix of its keys, budget, risk, and epsilon at delta."""
+    """Return every number of `totals`: budget, risk and epsilon at delta of each claim; `claims` are by key prefix."""
     results: dict[str, Result] = {}
     for prefix, claim in claims.items():
         numbers = {claim.parameter: claim.budget, "guessed": claim.guessed_right}
@@ -87,7 +87,7 @@ def promised(system: str, claims: Mapping[str, PureDP | ZCDP], delta: float) -> 
 
 
 def totals(system: str, prefixes: Sequence[str]) -> tuple[Total, ...]:
-    """Return what a sheet shows of its promises; the simple and the Gaussian conversion are beside the tight one."""
+    """Return the promises that a sheet shows; the simple and Gaussian conversions are notes to the tight one."""
     return tuple(
         Total(
             key=f"{system}/total/all/{prefix}{name}",

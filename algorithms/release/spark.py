@@ -1,4 +1,4 @@
-"""Spark: cuts records into parts on its workers, for more rows than one machine can hold."""
+"""Spark engine: its workers process parts of the records, for more rows than fit on one machine."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ SHUFFLES = "spark.sql.shuffle.partitions"
 
 
 class Spark:
-    """Spark, through a session of the caller's or one of its own: for more rows than one machine can hold.
+    """Spark, by the caller's session or a new one, for more rows than fit on one machine.
 
-    A session that is given, or at work already, keeps its settings and stays open. The Python of its workers needs
-    plaudit with the extra spark.
+    A given or already active session keeps its settings and is not closed. The Python of its workers needs plaudit with
+    the extra spark.
     """
 
     def __init__(self, session: Any = None, *, master: str = "") -> None:
         check_extra("spark", "the Spark engine")
         with needing("spark", "the Spark engine"):
-            from py4j.protocol import Py4JError  # not at the top: large, optional dependencies
+            from py4j.protocol import Py4JError  # imported here: large, optional dependencies
             from pyspark import SparkContext
             from pyspark.errors import PySparkException
 
@@ -52,11 +52,11 @@ class Spark:
             raise TypeError(f"session must be a session of Spark, got {session!r}")
         with self._one_line_errors():
             lent = session if session is not None else _at_work(master)
-            self._own = lent is None and SparkContext._active_spark_context is None  # which other threads may use
+            self._own = lent is None and SparkContext._active_spark_context is None  # others may use an active one
             self._session = lent or _new_session(master)
 
     def read(self, name: str, source: Any) -> dict[str, str]:
-        """Name a CSV or Parquet file, an in-memory frame, or a Spark data frame; return the type of each column."""
+        """Register a CSV or Parquet file, an in-memory frame, or a Spark data frame; return the type of each column."""
         if isinstance(source, str | os.PathLike):
             kind = FORMATS.get(Path(source).suffix.lower())
             if kind is None:
@@ -83,11 +83,11 @@ class Spark:
         return {column: KINDS.get(kind.split("(")[0], kind) for column, kind in frame.dtypes}
 
     def _frame(self, source: Any) -> Any:
-        if getattr(source, "empty", False) or (isinstance(source, Frame) and not len(source)):  # no value has a type
+        if getattr(source, "empty", False) or (isinstance(source, Frame) and not len(source)):  # no values, so no types
             return self._session.createDataFrame([], ", ".join(f"{_quoted(name)} string" for name in source.columns))
         if isinstance(source, Frame):
             return self._session.createDataFrame(list(source.rows()), list(source.columns))
-        for way in ("to_arrow_table", "to_arrow"):  # of a DuckDB relation, and of a polars frame
+        for way in ("to_arrow_table", "to_arrow"):  # methods of a DuckDB relation, and of a polars frame
             if hasattr(source, way):
                 return self._session.createDataFrame(getattr(source, way)())
         return self._session.createDataFrame(source)
@@ -95,10 +95,10 @@ class Spark:
     def each_part(
         self, frames: Mapping[str, Mapping[str, tuple[str, str]]], key: str, work: Callable[[Mapping[str, Any]], Result]
     ) -> list[Result]:
-        """Cut frames by a column of whole numbers and return what `work` returns of each part, in any order.
+        """Cut frames by a column of whole numbers and return the result of `work` for each part, in any order.
 
-        `frames` has the columns of each frame that was read: the name given, and text, whole or real. `work` runs on
-        the workers of Spark and gets an Arrow table by each name. Rows of all frames are shuffled as one.
+        `frames` has, for each frame that was read, its columns with name in the input and type (text, whole or real).
+        `work` runs on the workers of Spark and gets an Arrow table for each name. Rows of all frames share one shuffle.
         """
         columns = [(name, column, kind) for name, given in frames.items() for column, (_, kind) in given.items()]
         with self._one_line_errors():
@@ -126,16 +126,16 @@ class Spark:
             first: BaseException | None = error
             while first is not None and not isinstance(first, KeyboardInterrupt):
                 first = first.__context__
-            if first is not None:  # what it cut short is no error of Spark
+            if first is not None:  # an interrupt, not an error of Spark
                 raise first from None
-            raised = re.findall(r"^\w+Error\b.*", str(error), flags=re.MULTILINE)  # by the Python of a worker
+            raised = re.findall(r"^\w+Error\b.*", str(error), flags=re.MULTILINE)  # errors in a worker's Python
             summary = "Spark stopped"
             if raised and raised[-1].startswith("ModuleNotFoundError"):
                 summary = "the Python of Spark's workers (PYSPARK_PYTHON) needs plaudit[spark]"
             raise ValueError(f"{summary}: {raised[-1] if raised else in_one_line(error)}") from error
 
     def close(self) -> None:
-        """Forget the frames, and stop a session of one's own."""
+        """Release the frames, and stop the session if it was started here."""
         self._frames.clear()
         if self._own:
             self._session.stop()
@@ -146,7 +146,7 @@ Engine = DuckDB | Spark
 
 @contextmanager
 def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", master: str = "") -> Iterator[Engine]:
-    """Open an engine by name, DuckDB of that memory or Spark of that master, or lend the one given."""
+    """Open an engine by name, DuckDB with `memory` or Spark with `master`, or yield the given engine."""
     if (engine == "spark" or isinstance(engine, Spark)) and any(isinstance(source, Recoded) for source in sources):
         raise ValueError("--recode is for duckdb, got the engine spark")
     if not isinstance(engine, str):
@@ -166,7 +166,7 @@ def opened(engine: str | Engine, sources: Sequence[Any], *, memory: str = "", ma
 
 @contextmanager
 def _unwarned() -> Iterator[None]:
-    """Leave out what Spark says of new versions of pandas, of which nothing is used here."""
+    """Suppress Spark's warning about new versions of pandas, whose features are not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -177,14 +177,14 @@ def _quoted(column: str) -> str:
 
 
 def _cast(column: str, kind: str) -> str:
-    """Return the SQL of a column in its type; a decimal that a double would round to a whole number is none."""
+    """Return the SQL of a column in its type; a decimal that rounding would make a whole number becomes NaN."""
     name = _quoted(column)
     cast = f"cast({name} as {TYPES[kind]})"
     return cast if kind != "real" else f"if({name} % 1 <> 0 and {cast} % 1 = 0, double('NaN'), {cast})"
 
 
 def _parted(batches: Iterable[Any], columns: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
-    """Return the rows of each frame, of batches that have the frame of each row behind its part."""
+    """Return the rows of each frame as Arrow tables, from batches whose column FRAME names the frame of each row."""
     import pyarrow
     import pyarrow.compute
 
@@ -205,7 +205,7 @@ def _parted(batches: Iterable[Any], columns: Sequence[tuple[str, str, str]]) -> 
 def _worked(
     batches: Iterator[Any], *, columns: Sequence[tuple[str, str, str]], work: Callable[..., Any]
 ) -> Iterator[Any]:
-    """Yield what `work` returns of the rows that are in one place, if there are any; runs on a worker."""
+    """Yield the result of `work` for the rows of one partition, unless it is empty; runs on a worker."""
     import pyarrow
 
     frames = _parted(batches, columns)
@@ -213,20 +213,20 @@ def _worked(
         return
     try:
         answer = work(frames)
-    except ValueError as error:  # to be told in its own words
+    except ValueError as error:  # the driver raises it again, with its message
         answer = error
     yield pyarrow.record_batch([pyarrow.array([_serializer().dumps(answer)], pyarrow.binary())], names=["RESULT"])
 
 
 def _serializer() -> Any:
-    """Return what Spark itself writes results of Python with."""
+    """Return the serializer that Spark uses for results of Python."""
     from pyspark.serializers import CompressedSerializer, CPickleSerializer
 
     return CompressedSerializer(CPickleSerializer())
 
 
 def _at_work(master: str) -> Any:
-    """Return the session that is at work in this program, if there is one."""
+    """Return the active session of this program, if there is one."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
@@ -238,7 +238,7 @@ def _at_work(master: str) -> Any:
 
 
 def _new_session(master: str) -> Any:
-    """Start a session, by the settings of the installation where it has any."""
+    """Start a session; settings of the Spark installation apply."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("plaudit")
@@ -249,7 +249,7 @@ def _new_session(master: str) -> Any:
     session = builder.getOrCreate()
     if str(session.sparkContext.master).startswith("local"):
         if not session.sparkContext.getConf().contains(SHUFFLES):
-            session.conf.set(SHUFFLES, "4")  # of 200, nearly all would be empty
+            session.conf.set(SHUFFLES, "4")  # nearly all of the default 200 would be empty
         if "PYSPARK_PYTHON" not in os.environ:
-            session.sparkContext.pythonExec = sys.executable  # not whatever python3 is
+            session.sparkContext.pythonExec = sys.executable  # not the system's python3
     return session

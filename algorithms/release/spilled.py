@@ -1,4 +1,4 @@
-"""Whole numbers that do not fit into memory: appended and read in pieces, in compressed files of a private folder."""
+"""Arrays of whole numbers that do not fit into memory, in compressed files of a private folder."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from audit.io.temporary import SPILLED, temporary_folder
 __all__ = ["LEAVES", "PIECE", "Spilled", "pieces"]
 
 PIECE = 2**17
-"""Numbers of an array that are in memory, 1 MiB, and in a file."""
+"""Numbers of an array in a file, and at most in memory: 1 MiB."""
 LEAVES = "leaves"
-"""The name of a histogram: counts leaf by leaf, those of an area side by side."""
+"""The name of a histogram: counts leaf by leaf, with the leaves of an area side by side."""
 
 
 @dataclass
 class _Array:
-    """Files of `PIECE` numbers each, and what is behind them."""
+    """Files of `PIECE` numbers each, and the remaining numbers in memory."""
 
     files: list[Path] = field(default_factory=list)
     rest: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 class Spilled(ExitStack):
-    """Arrays of whole numbers by name, of one axis. Closing removes the folder, which short arrays do not need."""
+    """One-dimensional arrays of whole numbers by name. Closing removes the folder, which is made when it is needed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._arrays: dict[Hashable, _Array] = {}
         self._folder: Path | None = None
-        self._number = count()  # of files
+        self._number = count()  # names of files
 
     def append(self, name: Hashable, values: ArrayLike) -> None:
-        """Append numbers, in the order of their axes."""
+        """Append numbers in row-major order."""
         array = self._arrays.setdefault(name, _Array())
         rest = np.concatenate([array.rest, np.asarray(values, np.int64).reshape(-1)])
         whole = rest.size - rest.size % PIECE
@@ -49,7 +49,7 @@ class Spilled(ExitStack):
                 self._folder = self.enter_context(temporary_folder(SPILLED))
             array.files.append(self._folder / str(next(self._number)))
             array.files[-1].write_bytes(zlib.compress(rest[start : start + PIECE].tobytes(), 1))
-        array.rest = rest[whole:].copy()  # not a view, which would keep all of it
+        array.rest = rest[whole:].copy()  # a view would keep the whole array in memory
 
     def read(self, name: Hashable, start: int, stop: int) -> NDArray[np.int64]:
         """Return the numbers from `start` up to `stop`."""
@@ -63,17 +63,17 @@ class Spilled(ExitStack):
         return np.concatenate([*parts, array.rest[:0]])[start - begin : stop - begin]
 
     def size(self, name: Hashable) -> int:
-        """Return how many numbers there are."""
+        """Return the length of an array."""
         array = self._arrays.get(name, _Array())
         return len(array.files) * PIECE + array.rest.size
 
     def drop(self, name: Hashable) -> None:
-        """Forget an array, and remove its files."""
+        """Delete an array and its files."""
         for path in self._arrays.pop(name).files:
             path.unlink()
 
 
 def pieces(rows: int, width: int, most: int = 0) -> Iterator[slice]:
-    """Yield slices of rows that have at most so many numbers together, `PIECE` if nothing is said, or one row."""
+    """Yield slices of rows with at most `most` numbers (default `PIECE`), but at least one row."""
     step = max(1, (most or PIECE) // width)
     yield from (slice(start, min(start + step, rows)) for start in range(0, rows, step))

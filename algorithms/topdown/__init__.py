@@ -1,4 +1,4 @@
-"""The Census TopDown algorithm: noisy measurements of all areas, and tables estimated from them; no audits."""
+"""The Census TopDown algorithm: noisy measurements of all areas, and tables estimated from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the privacy budget is divided: over levels, areas and queries, in exact fractions."""
+"""The division of the privacy budget over levels, areas and queries, in exact fractions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Claim = PureDP | ZCDP
 
 @dataclass(frozen=True)
 class Budget:
-    """What is promised, and the exact part of it that every level and query spends; parts add up to 1.
+    """The promise, and its exact shares of every level and query, which add up to 1.
 
-    Pure privacy is kept by two-sided geometric noise, zero-concentrated privacy by discrete Gaussian noise. Of bounded
-    neighbors (``replace_one``) a person changes two answers of a query by 1: the geometric noise of a share epsilon has
-    ``epsilon / 2``, the discrete Gaussian noise of a share rho ``sigma^2 = 1 / rho``. Of unbounded ones the person
-    changes one: ``epsilon``, and ``sigma^2 = 1 / (2 rho)``. [Abowd et al. 2022, sections 5 and 7.]
+    Pure DP uses two-sided geometric noise, zero-concentrated DP discrete Gaussian noise. Under ``replace_one`` (bounded
+    neighbors) a person changes two answers of a query by 1: a share epsilon has geometric noise of ``epsilon / 2``, a
+    share rho has discrete Gaussian noise with ``sigma^2 = 1 / rho``. Under ``add_remove`` a person changes one answer:
+    geometric noise of ``epsilon``, and ``sigma^2 = 1 / (2 rho)``. [Abowd et al. 2022, sections 5 and 7.]
     """
 
-    promise: Claim  # of the whole release, under its neighbor relation
-    levels: Sequence[Share]  # the root's first
-    queries: Sequence[Mapping[str, Share]]  # of each level
+    promise: Claim  # promise of the whole release, with its neighbor relation
+    levels: Sequence[Share]  # share of each level, the root first
+    queries: Sequence[Mapping[str, Share]]  # for each level, shares of its queries
 
     def __post_init__(self) -> None:
         if not isinstance(self.promise, PureDP | ZCDP):
@@ -54,7 +54,7 @@ class Budget:
                 yield name, part
 
     def law(self, node_share: Fraction, query: str, level: int) -> Law:
-        """Return the noise of a query's answers in an area of this share; its scale is rounded towards more noise."""
+        """Return the noise of a query's answers in an area with share `node_share`; scales are rounded up."""
         share = node_share * dict(self.measured(level))[query]
         exact = Fraction(self.promise.budget) * share
         try:
@@ -71,12 +71,12 @@ class Budget:
             return TwoTailedGeometric(math.nextafter(float(exact / (2 if bounded else 1)), 0))
         exact *= 1 if bounded else 2
         scale = math.sqrt(1 / float(exact))
-        while Fraction(scale) ** 2 * exact < 1:  # a step of float64 at a time towards more noise
+        while Fraction(scale) ** 2 * exact < 1:  # one float64 step at a time to more noise
             scale = math.nextafter(scale, math.inf)
         return DiscreteGaussian(scale)
 
     def under(self, relation: Relation) -> Claim:
-        """Return what the noise promises under either relation: adding a person costs half of replacing one."""
+        """Return the promise of the noise under a neighbor relation: half the budget for adding as for replacing."""
         check_relation(relation)
         factor = {"add_remove": 1, "replace_one": 2}
         budget = self.promise.budget * factor[relation] / factor[self.promise.relation]

@@ -1,4 +1,4 @@
-"""From noisy measurements to tables: level by level, each area's table is split over its parts."""
+"""Estimation of tables from noisy measurements: level by level, each area's table is split over its parts."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ __all__ = [
 Counts = NDArray[np.int64]
 Real = NDArray[np.float64]
 Above = Callable[[slice], Counts]  # tables of some areas of the level above, shape (runs, areas, cells)
-EXACT = 1e-6  # variances below are as good as none, and weights as far apart as theirs would stall a solver
+EXACT = 1e-6  # smallest variance in weights: smaller ones would give weights too far apart for a solver
 PARTS = {"piqp": 2**21, "batched": 2**18}
-"""Counts that are estimated at a time: 16 MiB one by one; 2 MiB side by side, which takes ten times as much."""
-TABLES = "tables"  # by this name and the level they are stored
+"""Counts estimated at a time: 16 MiB family by family; 2 MiB in batches, which need ten times their size."""
+TABLES = "tables"  # stored tables have this name with their level
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A family that the solver or the rounder could not solve, and that went through the failsafe."""
+    """A family for which solver or rounding failed, so that the failsafe was used."""
 
     run: int
-    area: str  # the parent, with the areas it lies in below the root
-    reason: str  # what failed, with residuals
+    area: str  # path of the parent below the root
+    reason: str  # description of the failure, with residuals
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How tables came about."""
+    """Statistics of an estimation."""
 
-    routes: Mapping[str, int]  # families by the way they were rounded: see `rounding.Rounded`
+    routes: Mapping[str, int]  # number of families by rounding method: see `rounding.Rounded`
     failures: tuple[Failure, ...] = ()
     primal: float = 0.0  # largest residuals of all solutions: see `family.Solution`
     dual: float = 0.0
 
     def and_of(self, other: Outcome) -> Outcome:
-        """Return the outcome of both."""
+        """Return the joint outcome of both."""
         routes = {
             name: self.routes.get(name, 0) + other.routes.get(name, 0) for name in {**self.routes, **other.routes}
         }
@@ -71,10 +71,10 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Outcome):
-    """Tables of all areas, shape (..., n_nodes, cells), runs first: not negative, every area the sum of its parts."""
+    """Tables of all areas, shape (..., n_nodes, cells), runs first: nonnegative; each area is the sum of its parts."""
 
     tables: Counts
-    real: Real  # before rounding, given the rounded parents
+    real: Real  # tables before rounding, given the rounded parents
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.tables, dtype=dtype, copy=copy)
@@ -82,7 +82,7 @@ class Estimate(Outcome):
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Outcome):
-    """Families of one level as estimated, shape (runs, areas, cells). A gap is what parts have more than the parent."""
+    """Estimated families of one level, shape (runs, areas, cells). A gap is the sum of the parts minus the parent."""
 
     level: int
     nodes: slice  # areas of the level
@@ -93,7 +93,7 @@ class Part(Outcome):
 
 @dataclass(frozen=True)
 class _Families:
-    """Families of one level, side by side, for all runs."""
+    """Consecutive families of one level, for all runs."""
 
     plan: Plan
     level: int
@@ -101,8 +101,8 @@ class _Families:
     parents: Counts  # nodes, shape (families,); -1 above the root
     starts: Counts  # first child of each family, counted from the first area, shape (families + 1,)
     above: Counts | None  # tables of the parents, shape (runs, families, cells)
-    fits: tuple[Fit, ...]  # of all runs
-    heaviest: Mapping[str, float]  # weight of each query in the whole level
+    fits: tuple[Fit, ...]  # measurements of all runs
+    heaviest: Mapping[str, float]  # largest weight of each query in the whole level
     boxes: tuple[Box, ...]
 
     def family(self, run: int, number: int) -> Family:
@@ -117,10 +117,10 @@ class _Families:
 
 
 def estimate(plan: Plan, measurements: Measurements) -> Estimate:
-    """Turn noisy measurements, of one run or several, into tables that keep every constraint [Abowd et al. 2022, 6].
+    """Estimate tables that keep every constraint from noisy measurements of one run or more [Abowd et al. 2022, 6].
 
-    It sees noisy answers, invariants and public structure: post-processing. A `ValueError` names constraints that
-    conflict, at the root or in a family even in the failsafe.
+    This is post-processing: it reads only noisy answers, invariants and public structure. A `ValueError` names
+    constraints that conflict at the root, or in a family even with the failsafe.
     """
     leading = measurements.runs(plan)
     runs = 1 if leading is None else leading
@@ -140,8 +140,8 @@ def estimated(
 ) -> Iterator[Part]:
     """Estimate level by level, from the root down, some families at a time.
 
-    `levels` are the measurements of each level, drawn when their turn comes. The tables of the last level are held; of
-    one run they may be `spilled`, and those of all levels are there at the end.
+    `levels` yields the measurements of each level, drawn when they are needed. Only the tables of the previous level
+    are in memory. With `spilled`, for one run, the tables of all levels are written there instead.
     """
     tight = plan.tightened(known)
     above: Above | None = None
@@ -161,7 +161,7 @@ def estimated(
 
 
 def stored_tables(plan: Plan, spilled: Spilled, level: int, areas: slice) -> Counts:
-    """Return tables of some areas of a level, as they were estimated, shape (1, areas, cells)."""
+    """Return the tables of some areas of a level before failsafe gaps are added, shape (1, areas, cells)."""
     cells = plan.schema.cells
     return spilled.read((TABLES, level), areas.start * cells, areas.stop * cells).reshape(1, -1, cells)
 
@@ -180,7 +180,7 @@ def apply_failsafe_gaps(tree: Hierarchy, tables: Counts | MutableMapping[tuple[i
 
 
 def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: Counts, nodes: slice) -> None:
-    """Refuse tables of some areas, shape (runs, areas, cells), that break a constraint: a fault of the estimation."""
+    """Raise an error if tables of some areas, shape (runs, areas, cells), break a constraint: a bug of estimation."""
     for constraint in constraints:
         if words := broken(constraint, answer(constraint.query.groups, tables), plan.tree, nodes):
             raise RuntimeError(f"the tables must keep every constraint, and break {words}")
@@ -189,7 +189,7 @@ def check_kept(plan: Plan, constraints: Sequence[Constraint], tables: Counts, no
 def _families(
     plan: Plan, constraints: Sequence[Constraint], j: int, noisy: Mapping[Key, Measured], above: Above | None, runs: int
 ) -> Iterator[_Families]:
-    """Divide a level into families side by side, as many as `PARTS` allow, one at least."""
+    """Divide a level into groups of consecutive families, as large as `PARTS` allows, at least one family each."""
     nodes = plan.tree.level(j)
     parents, starts = np.array([-1]), np.array([0, 1])
     if above is not None:
@@ -203,7 +203,7 @@ def _families(
     cuts = 1 + np.flatnonzero(np.diff(starts[:-1] * runs * plan.schema.cells // PARTS[plan.solver]))
     for first, stop in pairwise([0, *cuts.tolist(), parents.size]):
         areas, of_parents = slice(int(starts[first]), int(starts[stop])), None
-        if above is not None:  # areas between them may have no parts
+        if above is not None:  # parents, without areas that have no parts
             span = slice(int(places[first]), int(places[stop - 1]) + 1)
             of_parents = above(span)[:, places[first:stop] - span.start]
         yield _Families(
@@ -228,7 +228,7 @@ def _families(
 
 
 def _estimated(families: _Families, runs: int) -> Part:
-    """Estimate some families: all together where that can be done, and the rest one by one."""
+    """Estimate some families: with solver "batched" all together, then one by one those that are not done."""
     plan, starts = families.plan, families.starts
     shape = (runs, int(starts[-1]), plan.schema.cells)
     done = np.zeros((runs, families.parents.size), np.bool_)
@@ -255,7 +255,7 @@ def _estimated(families: _Families, runs: int) -> Part:
 
 
 def _solve_together(families: _Families) -> LevelSolution:
-    """Solve families in all runs at once; the first pass keeps every constraint, so the smallest tolerance is 0."""
+    """Solve families in all runs at once; earlier passes can be kept exactly, so the smallest tolerance is 0."""
     plan = families.plan
     boxes, met = list(families.boxes), np.ones((), np.bool_)
     passes = Options.at(plan, families.level).passes
@@ -263,7 +263,7 @@ def _solve_together(families: _Families) -> LevelSolution:
         fits = [fit for fit in families.fits if fit.name in names]
         heaviest = max((families.heaviest[name] for name in names), default=0.0)
         solved = batched.solve_level(families.above, families.starts, fits, boxes, heaviest=heaviest)
-        met = met & solved.converged  # what an earlier pass missed, a later one must not hide
+        met = met & solved.converged  # every pass must converge
         for fit in fits if number < len(passes) else []:
             values = answer(fit.groups, solved.tables)
             lower = np.maximum(values - BETWEEN_PASSES, 0)
@@ -272,7 +272,7 @@ def _solve_together(families: _Families) -> LevelSolution:
 
 
 def _round_together(families: _Families, solved: LevelSolution) -> tuple[NDArray[np.bool_], Counts]:
-    """Round families by largest remainders, and say for which that is all there is to do."""
+    """Round families by largest remainders; return also for which families the result needs no further rounding."""
     rounded = batched.largest_remainder(solved.tables, families.above, families.starts)
     if families.plan.rounded(families.level):
         return np.zeros_like(solved.converged), rounded

@@ -1,4 +1,4 @@
-"""What a TopDown release spends on every query, and what it promises."""
+"""The budget of every query of a TopDown release, and its promise."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ COLUMNS = ("LEVEL", "QUERY", "AREAS", "SHARE", "BUDGET", "SCALE", "VARIANCE")
 
 
 def noise_table(plan: Plan) -> Frame:
-    """Tabulate the noise of all that is measured: a row for each level and query, and for each share of its areas.
+    """Tabulate the noise of all measurements: a row for each level and query, and each distinct share of its areas.
 
     Columns: ``LEVEL`` (0 is the root), ``QUERY``, ``AREAS`` (their number), ``SHARE`` of the whole budget that a query
     spends in an area (text, an exact fraction), ``BUDGET`` (rho, or epsilon in nats, under the promise's relation),
-    ``SCALE`` (sigma, in people, of the discrete Gaussian; of the two-sided geometric its epsilon) and ``VARIANCE``
+    ``SCALE`` (sigma, in people, for discrete Gaussian noise; epsilon for two-sided geometric noise) and ``VARIANCE``
     (squared people).
     """
     rows = list(_rows(plan))
@@ -43,20 +43,20 @@ def _rows(plan: Plan) -> Iterator[tuple[int, str, int, str, float, float, float]
 
 @dataclass(frozen=True, eq=False)
 class Ledger(Promises):
-    """What a release promises: the noise of every query, the total under both relations, and epsilon at a delta.
+    """The promise of a release: the noise of every query, the total under both relations, and epsilon at a delta.
 
     Guarantee: shares are added up exactly, along every path from the root to a leaf; the promise is relative to the
-    invariants. An invariant partitions all people, so whoever is added or removed changes an answer of it: with
-    invariants, only the promise about a record that is replaced covers anybody. The other is what the noise costs.
+    invariants. An invariant partitions all people, so an added or removed person changes one of its answers: with
+    invariants, only the promise about a replaced record covers anybody. The other one is the loss of the noise alone.
     """
 
     plan: Plan
     listed: bool = True  # whether the areas are from a public list, not read from the data
-    settings: str = ""  # one sentence: what published settings were taken, and in what the run is another
+    settings: str = ""  # one sentence: the published settings of the run, and differences from them
 
     @property
     def noise(self) -> Frame:
-        """See `noise_table`."""
+        """The noise of all measurements: see `noise_table`."""
         return noise_table(self.plan)
 
     @property
@@ -66,7 +66,7 @@ class Ledger(Promises):
 
     @property
     def added(self) -> Claim:
-        """What the noise promises when one person is added or removed (unbounded neighbors), half of it."""
+        """The promise of the noise when one person is added or removed (unbounded neighbors): half the budget."""
         return self.plan.budget.under("add_remove")
 
     @property
@@ -76,7 +76,7 @@ class Ledger(Promises):
 
     @property
     def relative_to(self) -> str:
-        """One sentence: what is published or known exactly, and so no part of the promise."""
+        """One sentence on exactly published or publicly known answers, which the promise does not cover."""
         exact = "; ".join(str(invariant).removesuffix(" (invariant)") for invariant in self.plan.invariants)
         known = "; ".join(str(bounds) for bounds in self.plan.bounds)
         text = "The promise is relative to no invariant: no answer is published exactly"

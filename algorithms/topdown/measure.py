@@ -32,15 +32,15 @@ __all__ = [
 ]
 
 Key = tuple[int, str]
-"""Level and query."""
+"""Level, and name of a query."""
 
 
 class Measured(Protocol):
-    """Noisy answers of a query in all areas of a level, wherever they are."""
+    """Noisy answers of a query in all areas of a level, in memory or on disk."""
 
     @property
     def variance(self) -> NDArray[np.float64]:
-        """Of the noise, squared people, shape (areas,); infinite where nothing is measured."""
+        """Variance of the noise, in squared people, shape (areas,); infinite for unmeasured areas."""
         ...
 
     def of(self, areas: slice, /) -> NDArray[np.int64]:
@@ -62,7 +62,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Measurements:
-    """All that leaves the measurement step: noisy answers, and exact ones of the invariants by name."""
+    """The output of the measurement step: noisy answers, and exact answers of the invariants by name."""
 
     noisy: Mapping[Key, Measurement]
     known: Known
@@ -88,14 +88,14 @@ class Measurements:
 def measured(
     plan: Plan, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
 ) -> tuple[Known, Iterator[dict[Key, Measurement]]]:
-    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes."""
+    """Return the answers of the invariants, and an iterator that draws the measurements level by level."""
     leaves = plan.check_histogram(histogram)
     known = known_answers(plan, partial(_of_query, leaves))
     return known, _measured(plan, leaves, rng, size, only)
 
 
 def known_answers(plan: Plan, answers: Callable[[Query], NDArray[np.int64]]) -> Known:
-    """Return the answers of the invariants from those of the leaves; data that break a constraint are refused."""
+    """Return the answers of the invariants from those of the leaves; refuse data that break a constraint."""
     known = _known(plan, answers)
     for constraint in plan.constraints(known):
         if words := broken(constraint, plan.tables(answers(constraint.query)), plan.tree):
@@ -104,8 +104,8 @@ def known_answers(plan: Plan, answers: Callable[[Query], NDArray[np.int64]]) -> 
 
 
 def noise_options(plan: Plan, level: int, query: str) -> dict[str, Any]:
-    """Return what `algorithms.noise.add_noise` is told of a query."""
-    changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # answers of a query, by 1
+    """Return the keywords of `algorithms.noise.add_noise` for a query."""
+    changed = 1 if plan.budget.promise.relation == "add_remove" else 2  # number of answers that change by 1
     return {"query": f"{query} at level {level}", "sensitivity": (changed, math.sqrt(changed)), "n_jobs": plan.n_jobs}
 
 
@@ -117,7 +117,7 @@ def _measured(
         noisy = {}
         for name, exact in _answers(plan, leaves, level, only):
             laws, options = plan.laws(level, name), noise_options(plan, level, name)
-            if len(laws) == 1 and laws[0][0].size == len(exact):  # a level may fill the memory: nothing is copied
+            if len(laws) == 1 and laws[0][0].size == len(exact):  # no copy: a level may fill the memory
                 answers = add_noise(exact, laws[0][1], size, rng, **options)
             else:
                 answers = np.zeros((*runs, *exact.shape), np.int64)
@@ -128,7 +128,7 @@ def _measured(
 
 
 def vector(noisy: Mapping[Key, Measurement], only: tuple[Key, ...]) -> NDArray[np.int64]:
-    """Put the noisy answers of some queries side by side, shape (..., answers), those that were measured."""
+    """Concatenate the noisy answers of some queries, shape (..., answers), without unmeasured areas."""
     parts = [noisy[key].answers[..., np.isfinite(noisy[key].variance), :] for key in only]
     return np.concatenate([part.reshape(*part.shape[:-2], -1) for part in parts], axis=-1)
 

@@ -1,4 +1,4 @@
-"""TopDown as a mechanism, whole or one stage at a time."""
+"""TopDown as a mechanism, and each of its stages as a mechanism."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class TopDown(Plan):
     bounds : sequence of Bounds
         Constraints that every possible database keeps, structural zeros included.
     passes : mapping of int to sequence of sequence of str
-        For a level, which queries are fitted in which pass. Later passes hold a query of an earlier pass within the
-        smallest tolerance, and a tenth of a person. Levels that are not named are fitted in one pass.
+        For each level, the queries of each pass of the fit. Later passes keep a query of an earlier pass within the
+        smallest tolerance plus a tenth of a person. Other levels are fitted in one pass.
     rounding : sequence of sequence of str, or mapping of int to that
-        Nested queries whose rounding error is made smallest, pass by pass, or those of each level. Empty: cell by cell.
+        Nested queries whose rounding error is minimized, pass by pass, for all levels or by level. Empty: cell by cell.
     minimal : str or None
         Query on which parts add up to their parent even in the failsafe. If no tables allow that, they add up only on
-        what constraints stated above the parts count. None: no failsafe.
+        the total and on queries of constraints above the parts' level. None: no failsafe.
     solver : {"piqp", "batched"}
         Interior point, family by family, or `algorithms.topdown.estimation.batched` over all runs at once.
     n_jobs : int
-        Families that are solved, and blocks of secure noise that are drawn, at the same time, as in joblib.
+        Number of processes that solve families and draw blocks of secure noise, as in joblib.
     """
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
@@ -58,13 +58,13 @@ class TopDown(Plan):
 
     @property
     def claim(self) -> Claim:
-        """What the algorithm promises."""
+        """Promise of the algorithm."""
         return self.budget.promise
 
     def measure(
         self, histogram: ArrayLike, rng: Rng, *, size: int | None = None, only: Sequence[Key] | None = None
     ) -> Measurements:
-        """Measure a histogram, shape (leaves, cells), all levels and queries or `only` some, once or `size` times."""
+        """Measure a histogram, shape (leaves, cells), with all queries or those in `only`, once or `size` times."""
         known, levels = measured(self, histogram, rng, size=size, only=only)
         return Measurements({key: noisy for level in levels for key, noisy in level.items()}, known)
 
@@ -73,7 +73,7 @@ class TopDown(Plan):
         return estimate(self, measurements)
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return what a release would be without noise, shape (leaves, cells)."""
+        """Return the release without noise, shape (leaves, cells)."""
         return self.check_histogram(histogram)
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
@@ -96,9 +96,9 @@ class TopDown(Plan):
         """Return one stage of the algorithm as a mechanism by itself.
 
         Stages are ``"measurements"``, noisy answers; ``"estimate"`` and ``"rounded"``, tables before and after
-        rounding; and ``"microdata"``, tables of all areas counted again from the records. Released are the areas of one
-        `level` only, or of all; of the measurements `only` some (level, query); of tables only those on the `paths` to
-        some leaves. (In measurements, areas off the paths of a pair reveal nothing: their noise is independent.)
+        rounding; and ``"microdata"``, tables of all areas counted again from the records. The output has all areas, or
+        those of one `level`. Measurements may have `only` some (level, query), tables only areas on the `paths` to some
+        leaves. (In measurements, areas off the paths of a pair reveal nothing: their noise is independent.)
         """
         if name not in get_args(Name):
             raise ValueError(f"stage must be one of {', '.join(get_args(Name))}, got {name!r}")
@@ -125,13 +125,13 @@ class TopDown(Plan):
 
 @dataclass(frozen=True, eq=False)
 class MeasurementStage:
-    """The noisy measurements of TopDown as a mechanism: `TopDown.stage` makes it.
+    """The noisy measurements of TopDown as a mechanism, made by `TopDown.stage`.
 
-    **Claim.** The sum of the shares of the queries released, along the path that spends most.
+    **Claim.** The largest sum, over paths from the root to a leaf, of the shares of the released queries.
     """
 
     topdown: TopDown
-    keys: tuple[Key, ...]  # levels and queries that are released, in the order of the output
+    keys: tuple[Key, ...]  # released levels and queries, in the order of the output
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
     __name__ = "TopDown measurements"
@@ -153,7 +153,7 @@ class MeasurementStage:
         return vector({key: Measurement(exact[key], plan.variances(*key)) for key in self.keys}, self.keys)
 
     def components(self) -> list[MeasurementStage]:
-        """Return each level and query as a mechanism with one law of noise, for estimates to examine one by one."""
+        """Return a mechanism with one law of noise for each level and query; estimates examine them one by one."""
         return [replace(self, keys=(key,)) for key in self.keys]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64]:
@@ -188,14 +188,14 @@ class MeasurementStage:
 
 @dataclass(frozen=True, eq=False)
 class TableStage:
-    """The tables of TopDown before or after rounding, or counted from its records: `TopDown.stage` makes it.
+    """The tables of TopDown before or after rounding, or counted from its records, made by `TopDown.stage`.
 
     **Claim.** The whole promise: tables are computed from all measurements.
     """
 
     topdown: TopDown
     name: Name
-    nodes: NDArray[np.int64]  # areas that are released, in the order of the output
+    nodes: NDArray[np.int64]  # released areas, in the order of the output
 
     threads: ClassVar[bool] = True  # no run writes into what another reads
     calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
@@ -210,7 +210,7 @@ class TableStage:
         return self.topdown.claim
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return what the tables would be without noise, shape (areas, cells)."""
+        """Return the tables without noise, shape (areas, cells)."""
         return self.topdown.tables(self.topdown.check_histogram(histogram))[self.nodes]
 
     def __call__(self, histogram: ArrayLike, size: int, rng: Rng) -> NDArray[np.int64] | NDArray[np.float64]:
@@ -222,7 +222,7 @@ class TableStage:
         tables = estimated.tables
         if self.name == "microdata":
             leaves = tables[:, plan.tree.leaves]
-            persons = [np.repeat(np.arange(run.size), run.reshape(-1)) for run in leaves]  # the place of each
+            persons = [np.repeat(np.arange(run.size), run.reshape(-1)) for run in leaves]  # cell index of each person
             counts = np.array([np.bincount(places, minlength=leaves[0].size) for places in persons])
             tables = plan.tables(counts.reshape(leaves.shape))
         return tables[:, self.nodes]

@@ -1,4 +1,4 @@
-"""What is public before a TopDown release runs: what is counted where, with which share of the budget, and how."""
+"""The public settings of a TopDown release: queries by level, shares of the budget, constraints and methods."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Known = Mapping[str, NDArray[np.int64]]
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a release does: see `algorithms.topdown.TopDown`; it holds no data."""
+    """The settings of a release, without data: see `algorithms.topdown.TopDown`."""
 
     schema: Schema
     tree: Hierarchy
@@ -61,7 +61,7 @@ class Plan:
                 f"the budget must have one share for each of {self.tree.depth + 1} levels of the tree, "
                 f"got {len(self.budget.levels)}"
             )
-        _ = self.shares, self.queries, self.public  # refuse what does not fit
+        _ = self.shares, self.queries, self.public  # refuse settings that do not fit
         titles = [str(invariant) for invariant in self.invariants]
         if len(set(titles)) < len(titles):
             raise ValueError(f"invariants must be distinct, got {', '.join(titles)}")
@@ -71,7 +71,7 @@ class Plan:
         if not self.shares[0]:
             raise ValueError("the root must be measured, or nothing says how many people there are: its share is 0")
         for key in self.keys:
-            self.laws(*key)  # refuses a budget that no noise can keep
+            self.laws(*key)  # refuses a budget too small or too large for noise
         for level, passes in (self.passes or {}).items():
             measured = {name for name, _ in self.budget.measured(level)} if 0 <= level <= self.tree.depth else set()
             if sorted(name for names in passes for name in names) != sorted(measured):
@@ -85,7 +85,7 @@ class Plan:
 
     @cached_property
     def shares(self) -> NDArray[np.object_]:
-        """Share of every area, shape (n_nodes,); a leaf takes those of the levels below it, too."""
+        """Share of every area, shape (n_nodes,); a leaf also has the shares of all levels below it."""
         levels = [exact_share(f"level {j}", share) for j, share in enumerate(self.budget.levels)]
         shares = np.repeat(np.array(levels, dtype=object), np.diff(self.tree.offsets))
         for j in range(self.tree.depth):
@@ -107,7 +107,7 @@ class Plan:
 
     @cached_property
     def public(self) -> tuple[Constraint, ...]:
-        """The bounds, on all areas."""
+        """The public bounds, as constraints on all areas."""
         constraints = []
         for bounds in self.bounds:
             query, areas = self.schema.query(bounds.query), self.tree.cut(bounds.level)
@@ -118,7 +118,7 @@ class Plan:
         return tuple(constraints)
 
     def rounded(self, level: int) -> Passes:
-        """Return the queries whose rounding error is smallest at a level, pass by pass."""
+        """Return the queries whose rounding error is minimized at a level, pass by pass."""
         return self.rounding.get(level, ()) if isinstance(self.rounding, Mapping) else self.rounding
 
     def laws(self, level: int, query: str) -> list[tuple[NDArray[np.int64], Law]]:
@@ -127,21 +127,21 @@ class Plan:
 
     @cached_property
     def _areas_by_share(self) -> list[list[tuple[Fraction, NDArray[np.int64]]]]:
-        """For each level the distinct shares of its areas, and the areas that have them; those without are left out."""
+        """For each level, the distinct nonzero shares of its areas, and the areas that have each."""
         levels = [self.shares[self.tree.level(j)] for j in range(self.tree.depth + 1)]
         return [
             [(share, np.flatnonzero(shares == share)) for share in sorted(set(shares)) if share] for shares in levels
         ]
 
     def variances(self, level: int, query: str) -> NDArray[np.float64]:
-        """Return the variance of the noise in every area of a level, infinite where nothing is measured."""
+        """Return the variance of the noise in every area of a level, infinite for unmeasured areas."""
         variances = np.full(self.shares[self.tree.level(level)].size, np.inf)
         for areas, law in self.laws(level, query):
             variances[areas] = law.variance
         return variances
 
     def check_histogram(self, histogram: ArrayLike) -> NDArray[np.int64]:
-        """Return counts of people by leaf and cell as int64, or say what is wrong with them."""
+        """Return counts of people by leaf and cell as int64; refuse other shapes, bad counts and 2**40 people."""
         values = np.asarray(histogram)
         shape = (self.tree.n_leaves, self.schema.cells)
         if values.shape != shape:
@@ -158,7 +158,7 @@ class Plan:
         return np.ascontiguousarray(np.swapaxes(self.tree.totals(np.swapaxes(leaves, -1, -2)), -1, -2)).astype(np.int64)
 
     def level_tables(self, leaves: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the tables of the areas of a level from those of the leaves, or these if they are the level."""
+        """Return the tables of the areas of a level from those of the leaves, without a copy if they are the level."""
         nodes, areas = self.tree.level(level), self.tree.ancestors(level)
         order = np.flatnonzero(areas >= nodes.start)
         order = order[np.argsort(areas[order], kind="stable")]

@@ -1,30 +1,30 @@
-"""A synthetic population that looks like the enumeration districts of 1940, for the end-to-end preset.
+"""A synthetic population similar to the enumeration districts of 1940, for the end-to-end preset.
 
-The complete census of 1940, on which the Census Bureau tested TopDown end to end, may not be passed on. Known facts,
-from the evaluation by Petti and Flaxman ("Differential privacy in the 2020 US census: what will it do? Quantifying the
-accuracy/privacy tradeoff", Gates Open Research 3:1722, 2019), hold here:
+The complete census of 1940, on which the Census Bureau tested TopDown end to end, may not be redistributed. These
+facts, from the evaluation by Petti and Flaxman ("Differential privacy in the 2020 US census: what will it do?
+Quantifying the accuracy/privacy tradeoff", Gates Open Research 3:1722, 2019), hold here:
 
-- **districts** of 865 people in the median and 982 in the mean, counties of 18,679 in the median;
-- **strata**: of the 24 cells of age, ethnicity and race about 4 in a district are not empty (982 / 246, the mean people
-  of a district and of one stratum that is not empty; here 4.3), and half of those are small (88 people in the median;
+- **districts** have a median of 865 people and a mean of 982, counties a median of 18,679;
+- **strata**: of the 24 cells of age, ethnicity and race, about 4 in a district are not empty (982 / 246, the mean
+  numbers of people in a district and in a nonempty stratum; here 4.3), and half of these are small (median 88 people;
   here about 50);
 - **empty strata** number 0 to 23;
 - **the schema**: 8 types of housing, 2 ages, 2 ethnicities and 6 races, 192 cells.
 
-Everything else is an assumption of ours:
+Everything else is our assumption:
 
-- sizes are lognormal, with an effect of the county; their quantiles, and those of what follows, are dealt out rather
-  than drawn, so that two populations of one shape differ in who is where and hardly in how many there are;
-- the odds of a Black person to a white one are lognormal, by county and by district within it; those of all other
-  minorities rise and fall together, exponentially in two exponential scores, of the county and of the district, which
-  leaves most districts nearly homogeneous and makes a few mixed. Age is independent of both;
-- one district in about 80 is nearly empty: about 20 adults, hardly mixed, in one facility, as on an army post or a poor
-  farm; of the others one in 14 has group quarters, with at most half of its people;
-- 3.7 people live in an occupied housing unit, give or take a tenth, and one unit in 15 is vacant.
+- sizes are lognormal, with an effect of the county. Sizes, the odds of Black people and the scores below are permuted
+  quantiles, not independent draws, so that two populations of one shape differ in assignment and hardly in totals;
+- the odds of a Black person to a white person are lognormal, by county and by district within it. The log odds of all
+  other minorities are linear in two common exponential scores, of the county and of the district: most districts are
+  nearly homogeneous, and a few are mixed. Age is independent of both;
+- one district in about 80 is nearly empty: about 20 adults, hardly mixed, in one facility, such as an army post or a
+  poor farm; of the others one in 14 has group quarters, with at most half of its people;
+- an occupied housing unit has 3.7 people on average, with a spread of 8% over districts; one unit in 15 is vacant.
 
-Shares of minorities are therefore not those of 1940, and counties have 20 districts each, where real ones differ. The
-odds and their spreads were chosen among about twenty settings, by the facts above and by errors beside the published
-ones: that these agree is no independent evidence about 1940.
+Shares of minorities are therefore not those of 1940, and every county has 20 districts, unlike real counties. The odds
+and their spreads were chosen among about twenty settings, by the facts above and by comparing errors with the published
+errors: agreement with these is no independent evidence about 1940.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ Real = NDArray[np.float64]
 STRATA = 24
 CELLS = 8 * STRATA
 
-# Median people of a district, and the spread of its logarithm over counties and over the districts of one.
+# Median people of a district, and standard deviations of its logarithm over counties and over districts in a county.
 SIZE, COUNTY_SIZE, DISTRICT_SIZE = 878, 0.3, 0.4
 
-# Odds against white people who are not Hispanic in a typical district, by ethnicity and race.
+# Odds relative to white non-Hispanic people in a typical district, by ethnicity and race.
 ODDS = np.array([1, 2e-3, 1.5e-6, 5e-7, 5e-7, 5e-7, 5e-6, 1e-7, 1e-7, 5e-8, 5e-8, 5e-8])
 BLACK = 1
-COUNTY_BLACK, DISTRICT_BLACK = 2.6, 1.4  # spread of the logarithm of the odds
-COUNTY_MIX, DISTRICT_MIX = 2.0, 1.3  # what one unit of an exponential score adds to the logarithm of the odds
-COUNTY_GROUP, DISTRICT_GROUP = 1.0, 0.5  # spread of a single minority about that
+COUNTY_BLACK, DISTRICT_BLACK = 2.6, 1.4  # standard deviations of the log odds
+COUNTY_MIX, DISTRICT_MIX = 2.0, 1.3  # increase of the log odds by one unit of an exponential score
+COUNTY_GROUP, DISTRICT_GROUP = 1.0, 0.5  # standard deviations of each minority's own effect on its log odds
 
-ADULTS = np.array([0.65, 0.97, 0.97, 0.95, 1, 0.9, 0.97, 0.9])  # by type of housing
-FACILITIES = np.array([0.005, 0.0025, 0.01, 0.0015, 0.006, 0.03, 0.02])  # districts that have some, by type
-RESIDENTS = np.array([60, 150, 30, 200, 60, 15, 10])  # median people of the facilities of a district
-SPREAD = 0.8  # of the logarithm of that number
-OUTPOST = 0.0125  # nearly empty districts, with one facility of the first five types
-OUTPOST_LESS_MIXED = 8  # by the logarithm of the odds
+ADULTS = np.array([0.65, 0.97, 0.97, 0.95, 1, 0.9, 0.97, 0.9])  # share of adults, by type of housing
+FACILITIES = np.array([0.005, 0.0025, 0.01, 0.0015, 0.006, 0.03, 0.02])  # share of districts with facilities, by type
+RESIDENTS = np.array([60, 150, 30, 200, 60, 15, 10])  # median people in a district's facilities, by type
+SPREAD = 0.8  # standard deviation of the logarithm of that number
+OUTPOST = 0.0125  # share of nearly empty districts, which have one facility of the first five types
+OUTPOST_LESS_MIXED = 8  # decrease of the log odds of minorities there
 PEOPLE_PER_UNIT, UNIT_SPREAD, VACANT = 3.7, 0.08, 1 / 14
 
 
@@ -81,7 +81,7 @@ def synthetic_1940(
     counties: int = 15,
     districts: int = 20,
 ) -> Population1940:
-    """Make up a nation that looks like 1940: so many states, counties of each, and enumeration districts of these."""
+    """Make up a nation similar to that of 1940: `states`, `counties` in each, and enumeration `districts` in each."""
     for name, number in (("states", states), ("counties", counties), ("districts", districts)):
         whole_number(name, number, least=1)
     generator = np.random.default_rng(rng)
@@ -108,7 +108,7 @@ def synthetic_1940(
 
 
 def _group_quarters(people: Ints, outpost: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Draw facilities, and who lives where, by type of housing, shape (districts, 8); housing units are left at 0."""
+    """Draw facilities and residents by type of housing, shape (districts, 8) each; housing units are left at 0."""
     shape = (people.size, len(FACILITIES))
     number = np.where(rng.random(shape) < FACILITIES, rng.integers(1, 3, shape), 0)
     kind = rng.integers(5, size=people.size)

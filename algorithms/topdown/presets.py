@@ -1,4 +1,4 @@
-"""Named presets (the Census Bureau's, and a small one for audits) and settings read from JSON, in the same form."""
+"""Named presets (the Census Bureau's, and a small one for audits) and settings from JSON files in the same format."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ __all__ = ["FORMS", "PRESETS", "SETTINGS", "Preset", "kept_levels", "preset", "s
 
 @dataclass(frozen=True)
 class Preset:
-    """Settings of a release, level by level, as a file has them (`FORMS`)."""
+    """Settings of a release, level by level, in the format of a file (`FORMS`)."""
 
     name: str
     schema: Schema
-    about: str = ""  # what release, which source
-    promise: PureDP | ZCDP | None = None  # of the published release
+    about: str = ""  # the release and its source
+    promise: PureDP | ZCDP | None = None  # promise of the published release
     levels: Mapping[str, Fraction] = field(default_factory=dict)  # share of each level, the outermost first
     queries: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)  # shares of the queries at each level
-    drop: Sequence[str] = ()  # levels that a smaller tree goes without, in this order
+    drop: Sequence[str] = ()  # levels that a smaller tree omits, in this order
     invariants: Mapping[str, str] = field(default_factory=dict)  # by level, the query that is published exactly
-    total_first: Sequence[str] = ()  # levels at which the total is fitted in a pass of its own
-    rounding: Passes | Mapping[str, Passes] = ()  # passes of the rounding, of all or by level; none: cell by cell
+    total_first: Sequence[str] = ()  # levels at which the total is fitted first, in a separate pass
+    rounding: Passes | Mapping[str, Passes] = ()  # passes of the rounding, for all levels or by level; none: by cell
     minimal: str | None = None  # query of the failsafe
-    persons_a_unit: tuple[int, int] = (0, 99)  # fewest and most in a housing unit, where facilities are given
-    facility_zeros: Sequence[Mapping[str, str]] = ()  # levels of attributes that nobody has, where facilities are given
+    persons_a_unit: tuple[int, int] = (0, 99)  # fewest and most in a housing unit, if facilities are given
+    facility_zeros: Sequence[Mapping[str, str]] = ()  # impossible levels of attributes, if facilities are given
     solver: str = "batched"
 
     def queries_at(self, level: str) -> Mapping[str, Fraction]:
@@ -51,7 +51,7 @@ class Preset:
         return self.queries.get(level, {DETAILED: Fraction(1)})
 
     def levels_of(self, areas: Sequence[str]) -> list[str] | None:
-        """Return the levels that columns are named after, and the one above them; None where names do not tell."""
+        """Return the levels with the names of these columns, and the level above; None if other names are used."""
         known, columns = list(self.levels), [_plain(column) for column in areas]
         if not known:
             return ["nation", *areas]
@@ -84,11 +84,11 @@ FORMS: Mapping[str, Any] = {
     "facility_zeros": [{"hhgq": "nursing"}],
     "solver": "piqp",
 }
-"""The keys of a file of settings, with an example of each; a tuple is a list with a place for each of its parts."""
+"""The keys of a file of settings, with an example of each; a tuple is a list of fixed length."""
 
 
 def settings_of(preset: str = "", spec: str | os.PathLike[str] | None = None) -> Preset:
-    """Return the settings of a name, or those of a .json file: attributes, and what else of `FORMS` it gives."""
+    """Return the settings of a preset, or of a .json file with attributes and other keys of `FORMS`."""
     if spec is not None:
         if preset:
             raise ValueError(f"preset and spec exclude each other, got {preset} and {os.fspath(spec)}")
@@ -125,7 +125,7 @@ def _read(name: str, content: Any) -> Preset:
 
 
 def _fits(value: Any, form: Any) -> bool:
-    """Return whether a value of JSON has the form of an example."""
+    """Return whether a JSON value has the form of an example."""
     if isinstance(form, tuple):
         return isinstance(value, list) and len(value) == len(form) and all(map(_fits, value, form))
     if isinstance(form, list):
@@ -151,7 +151,7 @@ def _plain(name: str) -> str:
 
 
 SETTINGS: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath("presets.json").read_text("utf-8"))
-"""The published settings, as files have them."""
+"""The published settings, in the format of files."""
 PRESETS: Mapping[str, Preset] = {name: _read(name, content) for name, content in SETTINGS.items()}
 """The settings by name."""
 PERSON_QUERIES = tuple(PRESETS["pl94-2020"].queries["nation"])
@@ -168,28 +168,28 @@ def preset(
     facilities: ArrayLike | None = None,
     **overrides: Any,
 ) -> TopDown:
-    """Return TopDown with published settings, for a tree of your own.
+    """Return TopDown with published settings, for your tree.
 
     Parameters
     ----------
     name : str or Preset
         A name in `PRESETS`: ``"e2e-1940"`` (Petti and Flaxman, "Differential privacy in the 2020 US census: what will
         it do? Quantifying the accuracy/privacy tradeoff", 2019), ``"pl94-2020"`` (US Census Bureau, "2020 Census
-        Production Settings: Redistricting Data (P.L. 94-171)", 2021), ``"h1"`` or ``"micro"``; or what `settings_of`
-        returned.
+        Production Settings: Redistricting Data (P.L. 94-171)", 2021), ``"h1"`` or ``"micro"``; or a result of
+        `settings_of`.
     epsilon, rho : float, optional
         Another budget, in nats, which also sets the kind of noise. Give at most one of the two.
     relation : {"replace_one", "add_remove"}
-        Neighbors that the promise is about. The published settings are bounded: one person's record is replaced.
+        Neighbor relation of the promise. The published settings are bounded: one person's record is replaced.
     levels : sequence of str, optional
-        Which levels of the settings the tree has, the outermost first; for settings without levels, their names. By
-        default a tree of fewer levels goes without block groups, then the nation, and so on. The shares of the levels
-        that remain are scaled to add up to 1.
+        The levels of the settings that the tree has, the outermost first; for settings without levels, their names. By
+        default a tree of fewer levels omits block groups, then the nation, and so on. The shares of the remaining
+        levels are scaled to add up to 1.
     facilities : array_like of int, shape (areas of the finest level, 8), optional
-        Number of housing units, then of facilities of each type of group quarters: public, and bounds on persons. A
-        housing unit has 0 to 99,999 persons in the redistricting data, and nobody in a nursing facility is a minor.
+        Public numbers of housing units, then of facilities of each type of group quarters, which bound persons. A
+        housing unit has 0 to 99,999 persons in the redistricting data, and a nursing facility has no minors.
     **overrides
-        Attributes of `TopDown` but the tree.
+        Attributes of `TopDown` except the tree.
     """
     published = name if isinstance(name, Preset) else settings_of(name)
     promise, names = _chosen_promise(published, epsilon, rho, relation), kept_levels(published, tree, levels)
@@ -230,7 +230,7 @@ def _chosen_promise(published: Preset, epsilon: float | None, rho: float | None,
 
 
 def _bounds(published: Preset, tree: Hierarchy, facilities: ArrayLike | None) -> tuple[Bounds, ...]:
-    """Return what housing units and facilities say about the people who live in them."""
+    """Return the bounds on residents that follow from housing units and facilities."""
     if facilities is None:
         return ()
     if "hhgq" not in published.schema.attributes:
@@ -242,7 +242,7 @@ def _bounds(published: Preset, tree: Hierarchy, facilities: ArrayLike | None) ->
 
 
 def kept_levels(published: Preset, tree: Hierarchy, levels: Sequence[str] | None) -> list[str]:
-    """Return which levels of the settings the tree has."""
+    """Return the levels of the settings that the tree has."""
     if not isinstance(tree, Hierarchy):
         raise TypeError(f"tree must be a Hierarchy, got {type(tree).__name__}")
     unnamed = ("nation", *(f"level {j}" for j in range(1, tree.depth + 1)))

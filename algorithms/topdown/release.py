@@ -1,13 +1,13 @@
-"""What a TopDown release publishes, with all that is estimated on disk, some areas in memory at a time.
+"""A TopDown release; estimated tables are on disk, with some areas in memory at a time.
 
-The folder holds
+The folder has
 
-- ``noisy_measurements.csv`` and ``invariants.csv``: what was measured, and what is published exactly;
+- ``noisy_measurements.csv`` and ``invariants.csv``: noisy answers, and exactly published answers;
 - ``tables.csv``: every level; cells without people are left out;
 - ``microdata.csv``: one row a person, in the order of the tables.
 
-Files have a column for each level of areas, the outermost first; in a row of an area those below its level are empty.
-All but the invariants are functions of the noisy measurements and of what is public.
+Files have a column for each level of areas, the outermost first; in an area's row, columns below its level are empty.
+All files except the invariants are functions of the noisy measurements and public data.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def release(
     listed: bool = False,
     reading: Mapping[str, Any] | None = None,
 ) -> engine.Published:
-    """Run TopDown once on people by leaf and cell, level by level, and write what it publishes to a new folder.
+    """Run TopDown once on people by leaf and cell, level by level, and write the release to a new folder.
 
-    The same seed gives the same tables as `TopDown.measure` and `TopDown.estimate`, which hold all of them in memory.
-    `areas` names the levels below the root, `listed` says that they are from a public list, and `preset` is the name of
-    the settings, or of their file. Drawn are `StoredTables`.
+    The same seed gives the same tables as `TopDown.measure` and `TopDown.estimate`, which have all tables in memory.
+    `areas` are the names of the levels below the root; `listed` means that areas are from a public list; `preset` is
+    the name of the settings, or of their file. `drawn` of the result is a `StoredTables`.
     """
     names = engine.level_names(areas, topdown.tree)
     _check_names(topdown, names)
@@ -96,7 +96,7 @@ def release(
 
 
 def _summary(areas: Sequence[str], tables: StoredTables) -> str:
-    """Return levels, failsafes, areas and records in words."""
+    """Return a summary of levels, failsafes, areas and records."""
     failures, families = tables.outcome.failures, sum(tables.outcome.routes.values())
     lines = [
         "\nLevels: " + ", ".join(f"{level} {name}" for level, name in enumerate(("root", *areas))) + ".",
@@ -109,9 +109,9 @@ def _summary(areas: Sequence[str], tables: StoredTables) -> str:
 def _files(
     plan: Plan, names: Sequence[str], measured: Iterable[Mapping[Key, Measured]], tables: StoredTables
 ) -> dict[str, engine.TableFile]:
-    """Return measurements, invariants, the tables, and a person a row."""
+    """Return the files of measurements, invariants, tables and microdata."""
     schema, invariants = plan.schema, plan.invariants
-    held = max((one.level for one in invariants), default=0)  # by exact totals
+    held = max((one.level for one in invariants), default=0)  # levels of areas with exact totals
     queries = [one.query for one in invariants]
     parted = list(schema.attributes) if DETAILED in queries else CROSS.join(queries).split(CROSS)
     sums = "; sums are exact where invariants.csv has them" if invariants else ""
@@ -145,7 +145,7 @@ def _files(
 
 
 def _check_names(plan: Plan, areas: tuple[str, ...]) -> None:
-    """Refuse a file with two columns of one name, and areas with the same codes."""
+    """Refuse a file with two columns of the same name, and areas with the same codes."""
     engine.check_distinct((*areas, "LEVEL", "INVARIANT", "QUERY", "GROUP", "COUNT", "VARIANCE"))
     engine.check_distinct(("LEVEL", *areas, *plan.schema.attributes, "COUNT"))
     tree, names = plan.tree, set[str]()

@@ -1,6 +1,6 @@
-"""The measurements of a release, level by level and in pieces: what does not fit into memory is on disk meanwhile.
+"""The measurements of a release, level by level and in pieces, stored on disk.
 
-Noise is drawn as `algorithms.topdown.measure` draws it for one run: the same seed gives the same answers.
+Noise is drawn in the same order as in `algorithms.topdown.measure` for one run: the same seed gives the same answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Stored", "StoredTables", "store", "stored", "whole_table"]
 class Stored:
     """Noisy answers of a query in all areas of a level, on disk."""
 
-    variance: NDArray[np.float64]  # as of `Measured`
+    variance: NDArray[np.float64]  # as in `Measured`
     plan: Plan
     key: Key
     spilled: Spilled
@@ -45,7 +45,7 @@ class Stored:
 
 
 def store(plan: Plan, histogram: ArrayLike | Spilled, spilled: Spilled) -> Spilled:
-    """Store a histogram, shape (leaves, cells), and return where; one that is stored has its leaves in order."""
+    """Store a histogram, shape (leaves, cells), with its leaves in order; return the store. A stored one is kept."""
     leaves, cells = plan.tree.n_leaves, plan.schema.cells
     if isinstance(histogram, Spilled):
         if (size := histogram.size(LEAVES)) != leaves * cells:
@@ -58,7 +58,7 @@ def store(plan: Plan, histogram: ArrayLike | Spilled, spilled: Spilled) -> Spill
 
 
 def stored(plan: Plan, spilled: Spilled, rng: Rng) -> tuple[Known, Iterator[dict[Key, Stored]]]:
-    """Return the answers of the invariants, and the measurements level by level, drawn when their turn comes."""
+    """Return the answers of the invariants, and an iterator that draws and stores measurements level by level."""
 
     def answers(query: Query) -> NDArray[np.int64]:
         parts = [answer(query.groups, _leaves(plan, spilled, piece)) for piece in _pieces(plan)]
@@ -86,7 +86,7 @@ def _stored(plan: Plan, spilled: Spilled, rng: Rng) -> Iterator[dict[Key, Stored
 
 
 def _store_answers(plan: Plan, spilled: Spilled, level: int) -> None:
-    """Store the exact answers of a level, those of areas with one law of noise side by side."""
+    """Store the exact answers of a level, grouped by law of noise."""
     first = 0
     for table in _tables(plan, spilled, level):
         for query in plan.queries[level]:
@@ -98,8 +98,8 @@ def _store_answers(plan: Plan, spilled: Spilled, level: int) -> None:
 
 
 def _tables(plan: Plan, spilled: Spilled, level: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the exact tables of the areas of a level, some at a time: sums over leaves, which lie side by side."""
-    owners = plan.tree.ancestors(level)[_order(plan)] - plan.tree.level(level).start  # negative: a leaf above the level
+    """Yield the exact tables of the areas of a level, some at a time: sums over consecutive leaves."""
+    owners = plan.tree.ancestors(level)[_order(plan)] - plan.tree.level(level).start  # below 0: a leaf above the level
     open_area, last = np.zeros((0, plan.schema.cells), np.int64), -1
     for piece in _pieces(plan):
         below = owners[piece] >= 0
@@ -118,7 +118,7 @@ def _tables(plan: Plan, spilled: Spilled, level: int) -> Iterator[NDArray[np.int
 
 
 class StoredTables:
-    """Tables of all areas: on disk as they were estimated, and in memory what failsafes below changed of them."""
+    """Tables of all areas: estimates on disk, and in memory the changes by failsafes of lower levels."""
 
     def __init__(self, plan: Plan, known: Known, spilled: Spilled) -> None:
         self.plan, self.known, self.spilled = plan, known, spilled
@@ -129,7 +129,7 @@ class StoredTables:
         )
 
     def add(self, part: Part) -> None:
-        """Add what was estimated, in the order of the levels, and is on disk."""
+        """Add an estimated part, in the order of the levels; its tables are already on disk."""
         self.outcome = self.outcome.and_of(part)
         if part.level == 0:
             self.root += part.tables[0, 0]
@@ -138,11 +138,11 @@ class StoredTables:
 
     @property
     def people(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return int(self.root.sum())
 
     def parts(self, *, checked: bool = False) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
-        """Yield the level of some areas, their nodes and tables, shape (areas, cells), which may be `checked` first."""
+        """Yield level, nodes and tables, shape (areas, cells), of some areas at a time, with `checked` constraints."""
         tree, constraints = self.plan.tree, self.plan.constraints(self.known) if checked else ()
         for level in range(tree.depth + 1):
             first, stop = tree.offsets[level : level + 2].tolist()
@@ -173,6 +173,6 @@ def _pieces(plan: Plan) -> Iterator[slice]:
 
 
 def _order(plan: Plan) -> NDArray[np.int64]:
-    """Return the leaves in the order in which those of an area lie side by side, at every level."""
+    """Return the order of leaves in which the leaves of each area, at every level, are consecutive."""
     tree = plan.tree
     return np.lexsort([tree.ancestors(level) for level in range(tree.depth, 0, -1)])

@@ -1,4 +1,4 @@
-"""Registers the Census TopDown algorithm and its commands: on a small nation, or by settings that offices published."""
+"""Registers the Census TopDown algorithm and its commands, with presets on a small nation."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__: list[str] = []
 
 TREE = Hierarchy.regular(3, 2)
 USUAL = "micro"
-FEW = {"e2e-1940": 6_000, "pl94-2020": 100, "h1": 10_000}  # runs of a minute, solved area by area
+FEW = {"e2e-1940": 6_000, "pl94-2020": 100, "h1": 10_000}  # runs in a minute, solved family by family
 
 
 def _people(name: str) -> NDArray[np.int64]:
-    """Return 25 to 41 people in each of a few cells, up to two in each of many."""
+    """Return 25 to 41 people in each cell if there are few cells, else up to two."""
     cells = PRESETS[name].schema.cells
     pattern = np.arange(TREE.n_leaves * cells).reshape(TREE.n_leaves, cells) * 5 % 17
     return 25 + pattern if cells < 10 else (16 - pattern) // 8
@@ -58,13 +58,13 @@ def _topdown(
     relation: Relation = "replace_one",
     shares: Sequence[Fraction] = (),
 ) -> TopDown:
-    """Build TopDown by settings; `shares` of the levels, the outermost first, are others than theirs."""
+    """Build TopDown by settings; `shares` replace the settings' shares of the levels, the outermost first."""
     made = topdown_by(settings, tree, levels=levels, relation=relation, epsilon=epsilon, rho=rho)
     return replace(made, budget=replace(made.budget, levels=shares)) if shares else made
 
 
 def _replaced(name: str) -> NeighborPair:
-    """Move a person to the other end of the nation; or of the area, where areas keep their totals."""
+    """Move a person to the last leaf and cell; only to the last cell if totals of blocks are invariant."""
     people, kept = _people(name), "block" in PRESETS[name].invariants
     return NeighborPair.move_people(people, (0, 0), (0 if kept else TREE.n_leaves - 1, people.shape[1] - 1))
 
@@ -83,14 +83,14 @@ def _own(
     count: str | None = None,
     recode: str | None = None,
 ) -> System:
-    """Describe TopDown with settings of a name, or of a file, on persons of the user's own."""
+    """Return the system with the settings of a preset or of a file, on the user's persons."""
     settings = settings_of(name or USUAL * (spec is None), spec)
     levels = settings.levels_of(given.columns_of(areas))
     tree, histogram = given.counted(data, settings.schema, areas, geo, count, recode)
     pairs = given.pairs_of(histogram, [settings.schema.query(query).groups for query in settings.invariants.values()])
     if not pairs:
         raise ValueError(f"a person must be able to have another cell within the invariants of {settings.name}")
-    together = settings.solver == "batched" and not (settings.invariants or settings.rounding)  # not area by area
+    together = settings.solver == "batched" and not (settings.invariants or settings.rounding)  # not family by family
     return replace(
         SYSTEMS[USUAL],
         build=partial(_topdown, settings, tree, levels),
@@ -100,7 +100,7 @@ def _own(
     )
 
 
-RELEASED = "e2e-1940"  # the settings of a release, by default
+RELEASED = "e2e-1940"  # default settings of a release
 REPLACED = "by default for one person replaced"
 Epsilon = Annotated[float | None, typer.Option(help=f"Another budget, in nats, with geometric noise; {REPLACED}.")]
 Rho = Annotated[float | None, typer.Option(help=f"Another budget, with discrete Gaussian noise; {REPLACED}.")]
@@ -161,7 +161,7 @@ def release_topdown(
     columns, schema = given.columns_of(areas or "state,county,district"), settings.schema
     budget: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "relation": relation, "n_jobs": jobs}
     built: Callable[..., TopDown] = partial(topdown_by, settings, levels=settings.levels_of(columns), **budget)
-    built(Hierarchy.regular(1, len(columns)))  # settings are refused before data are read
+    built(Hierarchy.regular(1, len(columns)))  # refuses bad settings before data are read
     persons = None if data is None else recoded("data", data, recode, [*columns, *schema.attributes, count])
     about: dict[str, Any] = {"preset": settings.name, "listed": bundled or geo is not None, "areas": columns}
     about |= {} if persons is None else {"reading": reading_of(persons, schema)}
@@ -177,7 +177,7 @@ def release_topdown(
                 tree, units, people = nation.tree, nation.facilities, nation.histogram
             try:
                 return release(built(tree, facilities=units), people, out=out, rng=rng, **about)
-            except RuntimeError as error:  # a solver that does not converge, and no failsafe
+            except RuntimeError as error:  # the solver did not converge, and there is no failsafe
                 raise ValueError(f"{error}; nothing was written") from error
 
     return make
@@ -222,7 +222,7 @@ def explore_topdown(
 
 
 def _wanted(shown: Sheet, margin: str, share: bool) -> dict[str, Value]:
-    """Return the settings that a margin of error wanted is."""
+    """Return the settings of the sheet for a requested margin of error."""
     if not margin:
         if share:
             raise ValueError("--share goes with --margin")
@@ -240,7 +240,7 @@ def _wanted(shown: Sheet, margin: str, share: bool) -> dict[str, Value]:
 
 
 def _system(name: str) -> System:
-    """Describe TopDown with settings of a name. Where totals are invariant nobody is added."""
+    """Return the system with the settings of a preset; with invariants, its pairs add nobody."""
     pairs = {"replaced": partial(_replaced, name)}
     if not PRESETS[name].invariants:
         pairs["added"] = partial(_added, name)

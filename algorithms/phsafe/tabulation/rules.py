@@ -1,4 +1,4 @@
-"""Rules that rows of the frames break: how many rows do, and one of them in the words of the user's own files."""
+"""Validation rules of the frames: number of rows that break a rule, and one example in the user's column names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMN, NUMBER = re.compile(r"\b[A-Z][A-Z0-9]+\b"), re.compile("[0-9]{1,18}")
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that rows of persons, units or geo break, how many of them, and a value and a ``MAFID`` that do."""
+    """A broken rule: the frame, the rule, the number of rows that break it, and an example value and ``MAFID``."""
 
     frame: str
     rule: str
@@ -33,13 +33,13 @@ class Finding:
         return self.words({})
 
     def words(self, sources: Mapping[str, Any]) -> str:
-        """Return one line; a column that the recode of a source makes has that of the user's own beside it."""
+        """Return the finding in one line; a recoded column is followed by the user's column in parentheses."""
         rule, example = self.parts(sources)
         number = "1 row" if self.rows == 1 else f"{self.rows:,} rows"
         return f"{self.frame}: {rule}; {number} broke it, such as {example}"
 
     def parts(self, sources: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the rule and the example in the user's own names."""
+        """Return the rule and the example with the user's column names."""
         source = sources.get(self.frame)
         made = source.columns if isinstance(source, Recoded) else {}
         own = {name: how["from"] for name, how in made.items() if how.get("from", name) != name}
@@ -52,7 +52,7 @@ class Finding:
 
 
 class InvalidHouseholds(ValueError):
-    """Frames that break rules: every one of them is in `findings`, with the rows counted."""
+    """Error about frames that break rules; `findings` has every broken rule and its number of rows."""
 
     def __init__(self, findings: Sequence[Finding], sources: Mapping[str, Any] | None = None) -> None:
         self.findings = tuple(findings)
@@ -60,7 +60,7 @@ class InvalidHouseholds(ValueError):
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Add up the rows of the same rule in several parts."""
+    """Merge the findings of several parts: add up the rows of the same rule."""
     sums: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         if same := sums.get((finding.frame, finding.rule)):
@@ -71,14 +71,14 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def check_report(findings: Iterable[Finding]) -> None:
-    """Raise what was found, if anything, the same rule in several parts added up."""
+    """Raise an error if there are findings; those of the same rule in several parts are merged."""
     if found := merged(findings):
         raise InvalidHouseholds(found)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What must hold: the frame, the words, SQL of the rows looked at, what breaks it, an example, and how much."""
+    """A rule: its frame and words, and SQL of the rows, of the condition that breaks it, of an example and a weight."""
 
     frame: str
     words: str
@@ -89,7 +89,7 @@ class Rule:
 
 
 def domains(name: str, columns: Mapping[str, Domain], types: Mapping[str, str]) -> list[Rule]:
-    """Return the rules that values of a frame's columns, of these types, are in their domains."""
+    """Return the rules that values of a frame's columns are in their domains; `types` are those of the input."""
     return [
         Rule(
             name,
@@ -116,7 +116,7 @@ def _inside(column: str, domain: Domain, kind: str) -> str:
 
 
 def tally(database: DuckDB, rules: Sequence[Rule]) -> list[Finding]:
-    """Count, in one fetch and one pass over the same rows, what breaks each rule."""
+    """Count the rows that break each rule, in one query; rules on the same rows share one pass."""
     passes: dict[str, list[str]] = {}
     for number, rule in enumerate(rules):
         broken = f"case when {rule.broken} then {rule.weight or 1} end"
@@ -136,7 +136,7 @@ def tally(database: DuckDB, rules: Sequence[Rule]) -> list[Finding]:
 
 
 def _example(rule: Rule, value: str | None, home: str | None) -> tuple[str, str]:
-    """Return a value that breaks a rule, in words, and the unit it is in, where that has a number."""
+    """Return a value that breaks a rule, in words, and the number of its unit, or "" if it has no valid number."""
     number = home if home is not None and NUMBER.fullmatch(home) else ""
     if rule.value == "MAFID" and number:
         return "", number

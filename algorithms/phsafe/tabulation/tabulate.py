@@ -1,4 +1,4 @@
-"""Exact tables: what a release adds noise to, and the whole tables without privacy."""
+"""Exact tables: the counts to which a release adds noise, and the complete tables without noise."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from algorithms.release.spark import Engine, opened
 __all__ = ["Sizes", "Tabulation", "household_sizes", "tabulate", "tabulation"]
 
 Sizes = Mapping[str, Mapping[int, int]]
-"""By query about persons: how many households have how many of them. Not private."""
+"""For each query about persons, the number of households by number of such persons. Not private."""
 Counts = Mapping[tuple[str, str], NDArray[np.int64]]
 STATES = """
     select cast(TABBLKST as string) as STATE, coalesce(bool_or(RTYPE not in ('4', '5')), false) as HOUSED
     from geo where TABBLKST is not null group by TABBLKST"""
-MOST_PARTS = 1_000  # each costs a pass over the files
+MOST_PARTS = 1_000  # each part needs a pass over the files
 COLUMNS = ("TABLE", "REGION_TYPE", "REGION_ID", "ITERATION_CODE", "DATA_CELL", "COUNT")
 
 
@@ -48,7 +48,7 @@ class Tabulation:
         return sum(array.size for array in self.counts.values())
 
     def frame(self) -> Frame:
-        """Return the counts, and the numerators made from them, one row a cell, in the production order."""
+        """Return the counts and the numerators derived from them, one row a cell, in the production order."""
         measured = {query for query, _ in self.counts}
         sums = {name: DERIVED.get(name, (name, {})) for name in PUBLISHED}
         return self.rows(
@@ -60,7 +60,7 @@ class Tabulation:
         )
 
     def rows(self, tables: Mapping[str, tuple[Query, Mapping[str, Sequence[str]]]]) -> Frame:
-        """Return tables, region by region, each of a query and by cell the basis cells that add up to it."""
+        """Return tables as rows, region by region; a table is a query, and for each cell the basis cells of its sum."""
         rows = []
         for name, (query, parts) in tables.items():
             places = {cell: place for place, cell in enumerate(query.cells)}
@@ -92,21 +92,21 @@ def tabulate(
 ) -> Frame:
     """Count exactly. The result is not private.
 
-    With `truncate`, count the basis cells of the queries as the private path does, zeros included. Without, count every
-    cell with totals and subtotals, without zeros, as the production code's own non-private tabulator does.
+    With `truncate`, count the basis cells of the queries as a release does, zeros included. Without, count every cell
+    with totals and subtotals, without zeros, as the production code's non-private tabulator does.
 
     Parameters
     ----------
     persons, units, geo : path or frame
-        CSV or Parquet files, or pandas, polars and Arrow tables or whatever DuckDB reads.
+        CSV or Parquet files, or pandas, polars and Arrow tables, or other sources that DuckDB reads.
     tables : "all" or sequence of str
-        Which of the eleven tables.
-    config : what `read_config` takes, optional
+        Names of some of the eleven tables.
+    config : any type that `read_config` accepts, optional
         Default: thresholds of the 2020 Census, all states in the data, all levels.
     engine, partitions : {"duckdb", "spark"}, DuckDB or Spark; int
-        The engine, and in how many parts of the households it counts, one by one: more need less memory.
+        The engine, and the number of parts in which it counts households, one by one: more parts need less memory.
     validation : {"full", "production", "none"}
-        What is checked first; see `algorithms.phsafe.tabulation.validate`.
+        The checks before counting; see `algorithms.phsafe.tabulation.validate`.
 
     Returns
     -------
@@ -155,8 +155,8 @@ def tabulation(
     with opened(engine, [persons, units, geo]) as opened_engine:
         faults, places, cubes = zip(*each_part(opened_engine, sources, FRAMES, work, parts=partitions), strict=True)
     check_report(chain(*faults))
-    housing = dict(sorted(chain(*places)))  # of a state that has housing in one part, and not in another, the former
-    if PUERTO_RICO in housing and len(housing) > 1 and validation != "none":  # seen across parts only here
+    housing = dict(sorted(chain(*places)))  # a state has housing if it has in any part: True sorts last
+    if PUERTO_RICO in housing and len(housing) > 1 and validation != "none":  # each part checks only itself
         raise ValueError(f"geo: Puerto Rico must be by itself, and there is {min(housing)} besides")
     ordered = tuple(state for state, housed in housing.items() if housed)
     counts = {
@@ -171,7 +171,7 @@ def tabulation(
 def household_sizes(
     persons: Any, units: Any, geo: Any, config: Settings = "us", *, engine: str | Engine = "duckdb"
 ) -> Sizes:
-    """Count households by how many of their persons each query counts, without truncation."""
+    """Count households by the number of their persons whom each query counts, without truncation."""
     sources = dict(zip(FRAMES, (persons, units, geo), strict=True))
     work = partial(_sizes, allowed=read_config(config).state_filter)
     with opened(engine, [persons, units, geo]) as opened_engine:
@@ -186,7 +186,7 @@ def household_sizes(
 def _sizes(
     database: DuckDB, types: Types, *, allowed: Sequence[str] | None
 ) -> tuple[Sequence[Finding], Sequence[tuple[str, int, int]]]:
-    """Return what is wrong, or for each query about persons how many households have how many of them."""
+    """Return findings; or rows with a query about persons, a number of persons, and the number of such households."""
     if faults := find_faults(database, types, allowed, "full"):
         return faults, ()
     locate_households(database)
@@ -210,7 +210,7 @@ def _count(
     allowed: Sequence[str] | None,
     validation: Validation,
 ) -> tuple[Sequence[Finding], Sequence[tuple[str, bool]], Mapping[str, Frame]]:
-    """Return what is wrong with some households, or their states, which of these have housing, and what is counted."""
+    """Return findings; or states, with whether they have housing, and the cubes of counts."""
     if faults := find_faults(database, types, allowed, validation):
         return faults, (), {}
     states = list(database.fetch(STATES).rows())

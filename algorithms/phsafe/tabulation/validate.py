@@ -1,12 +1,12 @@
-"""Checks the three input frames before anything is counted, and counts every row that breaks a rule.
+"""Checks of the three input frames before counting; for every broken rule, the rows that break it are counted.
 
-Three phases are the production code's: columns, values within their domains, and keys (no ``MAFID`` twice among units
-or places, every person in a unit, units and places the same, no state outside the filter). The fourth finds households
-that contradict themselves, such as two householders, a household type its members do not have, or no tenure where
-people live. On some of these the production code stops in the middle of a tabulation, and that depends on the data.
+Three phases are those of the production code: columns, values within their domains, and keys (unique ``MAFID`` in units
+and in places, every person in a unit, the same ``MAFID`` in units and places, no state outside the filter). The fourth
+finds contradictory households, such as two householders, a household type that the members do not have, or no tenure in
+an occupied unit. For some of these, the production code stops in the middle of a tabulation, depending on the data.
 
-Privacy. What is found depends on confidential records and has no noise: it is for the curator, and is outside every
-promise, as the paper says of the production's checks (section 6.1).
+Privacy. Findings depend on confidential records and have no noise: they are for the curator only, and no promise covers
+them, as the paper says of production's checks (section 6.1).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["Validation", "find_faults"]
 
 Validation = Literal["full", "production", "none"]
 
-# Householder's sex, as the household type tells it: the production layout of persons has none.
+# Householder's sex, inferred from the household type: the production layout of persons has no such column.
 STATED_SEX = "case when u.HHT2 >= '09' or (u.HHT2 < '05' and u.HHT in ('2', '4', '5')) then '1' else '2' end"
 
 
 def find_faults(database: DuckDB, types: Types, states: Sequence[str] | None, validation: Validation) -> list[Finding]:
-    """Check the frames that a database holds; a phase is only begun when those before it found nothing."""
+    """Check the frames in a database; a phase runs only if the phases before it found nothing."""
     if validation not in get_args(Validation):
         raise ValueError(f"validation must be one of {', '.join(get_args(Validation))}, got {validation!r}")
     findings: list[Finding] = []
@@ -61,14 +61,14 @@ def _keys(states: Sequence[str] | None) -> list[Rule]:
     ]
     if states is None:
         island, elsewhere = (f"geo where TABBLKST {sign} '{PUERTO_RICO}'" for sign in ("=", "<>"))
-        rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # no subquery but in a filter
+        rows = f"(select * from {island} and exists (select 1 from {elsewhere})) r"  # subqueries work only in a filter
         return [*rules, Rule("geo", "Puerto Rico must be by itself", rows, "true", "MAFID")]
     outside = f"not {sql_in('TABBLKST', states)}"
     return [*rules, Rule("geo", "every state must be in the filter", "geo", outside, "TABBLKST")]
 
 
 def _consistency(database: DuckDB) -> list[Rule]:
-    """Compare every household with its place and members; ``PEOPLE`` is missing where nobody lives."""
+    """Compare every household with its place and members; ``PEOPLE`` is null in an empty unit."""
     alone = f"RELSHIP must be {' or '.join(GROUP_QUARTERS)} in group quarters and only there"
     columns = household_columns(STATED_SEX)
     derived = ", ".join(f"{columns[name]} as D_{name}" for name in DERIVED_COLUMNS)

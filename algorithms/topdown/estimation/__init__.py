@@ -1,1 +1,1 @@
-"""The estimation problem of one family of areas, its constraints and solvers; none of it depends on a release."""
+"""The estimation problem of one family of areas, its constraints and solvers, independent of releases."""

@@ -1,7 +1,7 @@
-"""Many families of one shape at once: the least squares of every parent of a level, over all runs of an audit.
+"""Solver for many families at once: the least squares of every parent of a level, over all runs of an audit.
 
-The alternating directions method of multipliers (ADMM), in compiled loops. Each family of each run is solved by itself,
-in one thread, so results do not depend on the other runs or on threads.
+It uses the alternating directions method of multipliers (ADMM), in compiled loops. Each family of each run is solved by
+itself, in one thread, so results do not depend on the other runs or on threads.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Integers = NDArray[np.int64]
 Real = NDArray[np.float64]
 
 _TOLERANCE = 1e-7  # see `solve_level`
-_NEAR = 1e-6  # people: a count this near to a whole number is one
-_GAP = 1e-3  # people: by how much tables may miss their parents
-_PENALTY = 1.5  # to start with, times the least curvature; by trial
+_NEAR = 1e-6  # people: a count this close to a whole number is treated as whole
+_GAP = 1e-3  # people: largest difference between the sum of tables and their parent
+_PENALTY = 1.5  # initial penalty, times the detailed weight or else the least curvature; found by trial
 
 
 @cache
 def _kernels() -> Any:
-    """Load the compiled loops; not at the top, because that takes a second, and numba is an extra."""
+    """Load the compiled loops; imported here, because that takes a second, and numba is an extra."""
     with needing("census", "TopDown"):
         from algorithms.topdown.estimation import kernels
     kernel = kernels.solve_families.kernel
@@ -54,14 +54,14 @@ def solve_level(
     """Fit all families of a level, in all runs, to their measurements.
 
     The parents have the shape (runs, parents, cells), or are None at the root; parent i has the areas ``starts[i]`` to
-    ``starts[i + 1]`` of the level. The tolerance is in people, or in standard deviations of the least noise where that
-    is more than a person: of these families, or of weight `heaviest`.
+    ``starts[i + 1]`` of the level. The tolerance is in people, or in standard deviations of the smallest noise if that
+    is above 1: the noise of these families, or of weight `heaviest`.
 
     One half of the method minimizes the squares under the parent's equality; the other projects every cell on a
-    simplex, or the part of it within its bounds, and bounded answers on their intervals. Where only the detailed query
-    is measured, one projection is the solution. Memory grows with runs times areas times cells, and with the square of
-    the number of groups. [Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating Direction
-    Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
+    simplex, or the part of it within its bounds, and bounded answers on their intervals. If only the detailed query is
+    measured, one projection is the solution. Memory is proportional to runs times areas times cells, and to the square
+    of the number of groups. [Boyd et al., "Distributed Optimization and Statistical Learning via the Alternating
+    Direction Method of Multipliers", 2011, sections 3.3, 3.4 and 5.2.]
     """
     kernels = _kernels()
     shape = fits[0].answers.shape[:2] + fits[0].groups.shape if parents is None else parents.shape
@@ -109,20 +109,20 @@ def largest_remainder(tables: Real, parents: Integers | None, starts: Integers) 
 
 
 def _array(values: NDArray[Any], kind: Any = None) -> NDArray[Any]:
-    """Return values in an array of the one kind that the loops are compiled for: in order, and not read-only."""
+    """Return values in the only kind of array for which the loops are compiled: C-ordered and writable."""
     return np.require(values, kind, ["C", "W"])
 
 
 @dataclass(frozen=True)
 class _Basis:
-    """Queries of which all others are sums."""
+    """Finest queries: all other queries are sums of their groups."""
 
-    groups: Integers  # shape (queries, cells), numbered through
+    groups: Integers  # shape (queries, cells), with different numbers in different queries
     size: int
 
     @classmethod
     def of(cls, queries: Sequence[Groups], cells: int) -> _Basis:
-        """Choose the queries that no other one refines."""
+        """Choose the queries that no other query refines."""
         chosen: list[Groups] = []
         for query in sorted(queries, key=lambda query: -int(query.max())):
             if not any(refines(finer, query) for finer in chosen):
@@ -132,7 +132,7 @@ class _Basis:
         return cls(np.array(groups, np.int64).reshape(len(chosen), cells), int(ends[-1]))
 
     def coarsen(self, query: Groups) -> tuple[Integers, Integers]:
-        """Return groups of the basis that make up a query, and the group of it that each is in."""
+        """Return groups of the basis that partition a query, and the group of the query that contains each."""
         finer = next(groups for groups in self.groups if refines(groups, query))
         inside, first = np.unique(finer, return_index=True)
         return inside, query[first]
@@ -141,7 +141,7 @@ class _Basis:
 def _squares(
     fits: Sequence[Fit], coarse: Sequence[Fit], basis: _Basis, shape: tuple[int, int, int], heaviest: float
 ) -> tuple[Real, Real, Real, Real, Integers, Real]:
-    """Sum up what was measured, as `kernels.Squares` holds it."""
+    """Return the fields of `kernels.Squares` for the measurements."""
     areas, cells = shape[1:]
     linear, curve = np.zeros(shape), np.zeros(areas)
     weights = np.array([fit.weights for fit in coarse]).reshape(len(coarse), areas).T / heaviest
@@ -157,7 +157,7 @@ def _squares(
         inside, group = basis.coarsen(fit.groups)
         normal[:, inside[:, None], inside] += distinct[:, j, None, None] * (group[:, None] == group)
         terms[..., inside] += _products(weights[:, j], fit.answers)[..., group]
-        alone = weights[:, j] * cells / (fit.groups.max() + 1)  # curvature of this query by itself
+        alone = weights[:, j] * cells / (fit.groups.max() + 1)  # mean curvature by this query alone
         least = np.where(alone > 0, np.minimum(least, alone), least)
     least = np.minimum(least, curve[curve > 0].min(initial=np.inf))
     least[np.isinf(least)] = least.min() if np.isfinite(least.min()) else 1.0
@@ -166,13 +166,13 @@ def _squares(
 
 
 def _products(weights: Real, answers: Real) -> Real:
-    """Return weighted answers, 0 where nothing was measured."""
+    """Return weighted answers, 0 for unmeasured areas."""
     products: Real = np.where(weights[:, None] > 0, answers, 0.0) * weights[:, None]
     return products
 
 
 def _bounds(boxes: Sequence[Box], basis: _Basis, areas: int) -> tuple[Integers, Real, Real]:
-    """Return in which bound each group of the basis is, for each box, and the bounds; number 0 does not bind."""
+    """Return the number of each basis group's bound, for each box, and the bounds; bound 0 never binds."""
     runs = max((box.lower.shape[0] for box in boxes if box.lower.ndim == 3), default=1)
     rows = np.zeros((len(boxes), basis.size), np.int64)
     lower, upper = [np.zeros((runs, areas, 1))], [np.full((runs, areas, 1), np.inf)]
@@ -187,7 +187,7 @@ def _bounds(boxes: Sequence[Box], basis: _Basis, areas: int) -> tuple[Integers, 
 
 
 def _bounds_of_cells(boxes: Sequence[Box], cells: int) -> tuple[Real, Real]:
-    """Return the bounds of all boxes on single cells together; of shape (1, 0, cells) if there is none."""
+    """Return the intersection of all boxes on single cells; shape (1, 0, cells) if there is none."""
     least, most = np.zeros((1, 0, cells)), np.zeros((1, 0, cells))
     for number, box in enumerate(boxes):
         lower, upper = (bound.reshape(-1, *bound.shape[-2:])[..., box.groups] for bound in (box.lower, box.upper))

@@ -1,4 +1,4 @@
-"""What is known besides the measurements: answers that are published exactly, and public bounds."""
+"""Constraints of the estimation: exactly published answers (invariants) and public bounds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from algorithms.topdown.estimation.family import Box, answer, refines
 __all__ = ["Bounds", "Constraint", "Invariant", "broken", "facility_bounds", "structural_zeros", "tightened"]
 
 MOST_FACILITIES = 2**40
-MOST_PERSONS = 99_999  # in a facility
+MOST_PERSONS = 99_999  # most persons in a facility
 
 
 @dataclass(frozen=True)
 class Invariant:
-    """A query whose exact answers are published, and no part of the promise; those of areas above follow."""
+    """A query whose exact answers are published, outside the promise; answers of higher areas follow from them."""
 
     query: str
     level: int
@@ -31,7 +31,7 @@ class Invariant:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Public bounds on the answers of a query that hold for every possible database; areas above have the sums."""
+    """Public bounds on the answers of a query that hold for every possible database; higher areas get the sums."""
 
     name: str  # for messages
     query: str
@@ -39,7 +39,7 @@ class Bounds:
     lower: ArrayLike | None = (
         None  # shape (areas at the level, groups), areas as in `Hierarchy.cut`, or (groups,); none: 0
     )
-    upper: ArrayLike | None = None  # likewise; none: endless
+    upper: ArrayLike | None = None  # same shapes; none: infinity
 
     def __str__(self) -> str:
         return self.name
@@ -47,7 +47,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Constraint:
-    """Bounds on answers in all areas of a tree, shape (n_nodes, groups): 0 and infinity where nothing is known."""
+    """Bounds on answers in all areas of a tree, shape (n_nodes, groups): 0 and infinity if there is no bound."""
 
     name: str
     query: Query
@@ -58,7 +58,7 @@ class Constraint:
     def spread(
         cls, name: str, query: Query, tree: Hierarchy, areas: NDArray[np.int64], lower: ArrayLike, upper: ArrayLike
     ) -> Constraint:
-        """Spread bounds on some areas upwards: an area has at least what its parts have, and at most likewise."""
+        """Make a constraint from bounds on some areas; higher areas get the sums of their parts' bounds."""
         low, high = np.zeros((tree.n_nodes, query.size)), np.full((tree.n_nodes, query.size), np.inf)
         for words, given, into in (("lower", lower, low), ("upper", upper, high)):
             values = np.asarray(given, np.float64)
@@ -81,7 +81,7 @@ class Constraint:
         return cls(name, query, low, high)
 
     def box(self, nodes: slice | NDArray[np.int64]) -> Box | None:
-        """Return the bounds of some areas, or None where they say nothing."""
+        """Return the bounds of some areas, or None if all are trivial."""
         lower, upper = self.lower[nodes], self.upper[nodes]
         if not lower.any() and np.isinf(upper).all():
             return None
@@ -89,10 +89,10 @@ class Constraint:
 
 
 def facility_bounds(query: str, level: int, facilities: ArrayLike, unit: tuple[int, int] = (0, 99)) -> Bounds:
-    """Return what counts of housing units and facilities, by type, units first, say about the people who live in them.
+    """Return bounds on residents from counts of housing units and facilities by type (housing units first).
 
-    From 1 to 99,999 persons are in every facility, and as many as `unit` says in every housing unit, from 0 if it may
-    be vacant; nobody is where there is none. [US Census Bureau, 2020 redistricting production code, 2021:
+    A facility has from 1 to 99,999 persons. A housing unit has from ``unit[0]`` (0 if units may be vacant) to
+    ``unit[1]`` persons. A type without units has nobody. [US Census Bureau, 2020 redistricting production code, 2021:
     `querybase_constraints.py`; the end-to-end test of 2018: `constraints1940.py`.]
     """
     table = np.asarray(facilities)
@@ -108,7 +108,7 @@ def facility_bounds(query: str, level: int, facilities: ArrayLike, unit: tuple[i
 
 
 def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, str | Sequence[str]]]) -> Bounds:
-    """Return bounds that keep cells empty whose levels exclude each other, as `Schema.where` takes them."""
+    """Return bounds that keep impossible cells empty; each of `zeros` selects cells by keywords of `Schema.where`."""
     upper = np.full(schema.cells, np.inf)
     for levels in zeros:
         upper[schema.where(**levels)] = 0
@@ -116,7 +116,7 @@ def structural_zeros(schema: Schema, level: int, zeros: Sequence[Mapping[str, st
 
 
 def _spread_up(tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float64]) -> None:
-    """Give every area at least what its parts have at least, and at most what they have at most, in place."""
+    """Tighten the bounds of every area by the sums of its parts' bounds, in place."""
     starts = tree.starts
     for node in range(tree.n_nodes - 1, -1, -1):
         parts = slice(int(starts[node]), int(starts[node + 1]))
@@ -126,11 +126,11 @@ def _spread_up(tree: Hierarchy, low: NDArray[np.float64], high: NDArray[np.float
 
 
 def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) -> tuple[Constraint, ...]:
-    """Tighten the bounds on several queries by each other, wherever one is a sum of another's groups.
+    """Tighten the bounds on several queries by each other, if the groups of one are sums of the other's groups.
 
-    A group has at most what the sum that it belongs to leaves over what the others in it have at least, and at least
-    what they cannot have. Bounds of an area are then those of its parts added up, so that fewer tables of an area leave
-    its parts none. [Abowd et al. 2022, section 6: upper bounds of group quarters are what a total leaves.]
+    The upper bound of a group is at most that of its sum minus the lower bounds of the sum's other groups; lower bounds
+    likewise. Then bounds of parts are added up to bounds of their area, so that fewer tables of the area are infeasible
+    for its parts. [Abowd et al. 2022, section 6: totals limit group quarters in this way.]
     """
     if len({constraint.query.name for constraint in constraints}) < 2:
         return tuple(constraints)
@@ -151,7 +151,7 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
             for bounds in (coarse, fine):
                 _spread_up(tree, bounds.lower, bounds.upper)
                 if (wrong := np.argwhere(bounds.lower > bounds.upper)).size:
-                    node, group = wrong[-1]  # of the finest area: what is above follows from it
+                    node, group = wrong[-1]  # the finest area: it causes the conflicts above
                     raise ValueError(
                         f"{names} conflict: {bounds.query.labels[group]} in {tree.labels[node]} would be "
                         f"{bounds.lower[node, group]:.0f} or more and {bounds.upper[node, group]:.0f} or less"
@@ -163,14 +163,14 @@ def tightened(constraints: Sequence[Constraint], tree: Hierarchy, total: Query) 
 
 
 def _tighten(coarse: Constraint, fine: Constraint) -> None:
-    """Tighten the bounds of two queries by each other, in place: every group of the one is a sum of the other's."""
+    """Tighten the bounds of two queries by each other, in place; every group of `coarse` is a sum of `fine`'s."""
     inside = np.zeros(fine.query.size, np.int64)
     inside[fine.query.groups] = coarse.query.groups
     endless = np.isinf(fine.upper)
     finite, endings = np.where(endless, 0, fine.upper), answer(inside, endless.astype(np.int64))
     np.maximum(coarse.lower, answer(inside, fine.lower), out=coarse.lower)
     np.minimum(coarse.upper, np.where(endings > 0, np.inf, answer(inside, finite)), out=coarse.upper)
-    low = answer(inside, fine.lower)[:, inside] - fine.lower  # what the others of the same sum have at least
+    low = answer(inside, fine.lower)[:, inside] - fine.lower  # sum of the other groups' lower bounds
     high = answer(inside, finite)[:, inside] - finite
     high[endings[:, inside] > endless] = np.inf
     np.minimum(fine.upper, coarse.upper[:, inside] - low, out=fine.upper)

@@ -1,4 +1,4 @@
-"""The problem of one family: split the table of an area over its parts so that they fit what was measured."""
+"""The problem of one family: split the table of an area over its parts, with the best fit to the measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["Box", "Family", "Fit", "Groups", "LevelSolution", "Solution", "answer", "refines"]
 
 Groups = NDArray[np.int64]
-"""A query as the group that each cell falls into, shape (cells,): numbers 0, 1, ... without gaps."""
+"""A query as the group of each cell, shape (cells,): numbers 0, 1, ... without gaps."""
 Real = NDArray[np.float64]
 Number = TypeVar("Number", np.int64, np.float64)
 
@@ -28,7 +28,7 @@ def answer(groups: Groups, tables: NDArray[Number]) -> NDArray[Number]:
 
 
 def refines(finer: Groups, coarser: Groups) -> bool:
-    """Tell whether every group of one query is within a group of another."""
+    """Return whether every group of one query is within a group of another."""
     image = np.zeros(int(finer.max()) + 1, np.int64)
     image[finer] = coarser
     return bool((image[finer] == coarser).all())
@@ -36,22 +36,22 @@ def refines(finer: Groups, coarser: Groups) -> bool:
 
 @dataclass(frozen=True)
 class Fit:
-    """Noisy answers of one query for every part; of several runs where families of a level are side by side."""
+    """Noisy answers of one query for every part; for a whole level also with an axis of runs."""
 
     name: str
     groups: Groups
     answers: Real  # shape (parts, groups) or (runs, parts, groups); ignored where the weight is 0
-    weights: Real  # shape (parts,): inverse variance of the noise, 0 where nothing was measured
+    weights: Real  # shape (parts,): inverse variance of the noise, 0 if not measured
 
 
 @dataclass(frozen=True)
 class Box:
-    """Bounds on the answers of one query, part by part: ``lower <= answer <= upper``; also of several runs."""
+    """Bounds on the answers of one query for every part, ``lower <= answer <= upper``; may have an axis of runs."""
 
     name: str
     groups: Groups
-    lower: Real  # shape (parts, groups) or (runs, parts, groups); 0 where there is no bound
-    upper: Real  # likewise; infinity where there is no bound, equal to `lower` where the answer is given
+    lower: Real  # shape (parts, groups) or (runs, parts, groups); 0 if there is no bound
+    upper: Real  # same shape; infinity if there is no bound, equal to `lower` if the answer is known
     labels: tuple[str, ...] = ()  # names of the groups, for messages; none: their numbers
 
     def of(self, areas: slice) -> Box:
@@ -61,10 +61,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Family:
-    """What is known of the parts of one area.
+    """Measurements and constraints of the parts of one area.
 
-    The parts minimize the weighted sum of squares ``sum of w (answer - measured)^2`` over all fits, are not negative,
-    keep all boxes, and add up to their parent.
+    The tables of the parts minimize the weighted sum of squares ``sum of w (answer - measured)^2`` over all fits, are
+    not negative, keep all boxes, and add up to their parent.
     """
 
     parts: int
@@ -72,23 +72,23 @@ class Family:
     fits: tuple[Fit, ...]
     boxes: tuple[Box, ...] = ()
     parent: NDArray[np.int64] | None = None  # shape (cells,); None for the root, which is one part without a parent
-    margin: Groups | None = None  # query on which parts add up to it, coarser only in the failsafe; None: every cell
-    slack: float | None = None  # with a margin: what |parent - sum of the parts| may add up to over all cells
+    margin: Groups | None = None  # query on which parts add up to the parent, for the failsafe; None: every cell
+    slack: float | None = None  # with a margin: largest sum over cells of |parent - sum of the parts|
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Tables of the parts, shape (parts, cells) and not negative, and how well they solve the problem."""
+    """Nonnegative tables of the parts, shape (parts, cells), and the residuals of the solution."""
 
     tables: Real
     converged: bool  # whether the solver met its tolerance
-    primal: float  # people by which constraints are missed at most
-    dual: float  # what optimality is missed by at most: in the gradient, weights scaled so that the largest is 1
+    primal: float  # largest violation of a constraint, in people
+    dual: float  # largest violation of optimality, in the gradient, with weights scaled so that the largest is 1
     iterations: int
 
 
 class LevelSolution(NamedTuple):
-    """The same of many families in many runs: tables of shape (runs, areas, cells), the rest by run and family."""
+    """Solutions of many families in many runs: tables of shape (runs, areas, cells), the rest by run and family."""
 
     tables: Real
     converged: NDArray[np.bool_]

@@ -1,12 +1,12 @@
 """Compiled loops of the batched solver: the alternating directions method for one family, and largest remainders.
 
-All is in one module, longer than others, because the compiler's cache does not notice when a function changes that is
-called from another module.
+All functions are in one long module, because the compiler's cache does not notice changes in functions of another
+module.
 
-A family's tables are arrays (children, cells) here, of the cells in which the parent has people. What is measured or
-bounded enters through a *basis* of queries, of which all the others are sums. With B the 0/1 matrix from cells to the
-groups of the basis, the Hessian of a child is ``curve I + B' normal B``, so linear systems have the size of the basis
-(Woodbury), and those of the parent's equality do, too. Nothing is shared between families and no library is called, so
+A family's tables are arrays (children, cells) here, of the cells in which the parent has people. Measurements and
+bounds are expressed in a *basis* of queries, of which all the other queries are sums. With B the 0/1 matrix from cells
+to the groups of the basis, the Hessian of a child is ``curve I + B' normal B``, so linear systems have the size of the
+basis (Woodbury), and so have those of the parent's equality. Families share nothing and no library is called, so
 results depend neither on other families nor on threads.
 """
 
@@ -29,64 +29,64 @@ Flags = NDArray[np.bool_]
 Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 
-_RELAXATION = 1.7  # 1.5 to 1.8 is usual
-_FORBIDDEN = -1e300  # stands for minus infinity where a table must be 0
-_PRECISION = 1e-13  # of sums, relative
-_STIFFER = 4.0  # bounds than the squares along them: found by trial
-_LEAST, _MOST = 1e-4, 1e6  # of what the penalty was at first
-_HALVINGS = 100  # of an interval, at most: less than one unit in the last place is left
-_FIRST_CHECK = 5  # step after which penalties are reconsidered; then after 10, 20, 40, ...
+_RELAXATION = 1.7  # over-relaxation of ADMM; 1.5 to 1.8 is usual
+_FORBIDDEN = -1e300  # used as minus infinity for cells that must be 0
+_PRECISION = 1e-13  # relative precision of sums
+_STIFFER = 4.0  # penalty of a bound, as a multiple of the squares' stiffness along it; found by trial
+_LEAST, _MOST = 1e-4, 1e6  # limits of the penalty, as multiples of its initial value
+_HALVINGS = 100  # most halvings of an interval, enough for less than one unit in the last place
+_FIRST_CHECK = 5  # step after which penalties are adjusted; then after 10, 20, 40, ...
 
 
 class Squares(NamedTuple):
-    """Weighted squares of the families of a level, or of one in one run, with 1 as the largest weight."""
+    """Weighted squares of the families of a level, or of one family in one run, with 1 as the largest weight."""
 
     linear: Real  # detailed query: weighted answers, shape (runs, children, cells)
     curve: Real  # detailed query: weights, shape (children,)
-    terms: Real  # weighted answers of the others, summed over those that a group of the basis enters
-    normal: Real  # weights of the others as matrices on the basis, shape (kinds, basis, basis)
-    kinds: Index  # which of these is a child's, shape (children,); children of one kind have the same curve and penalty
-    penalty: Real  # to start with, shape (children,)
+    terms: Real  # other queries: for each group of the basis, the sum of weighted answers that contain it
+    normal: Real  # other queries: weights as matrices on the basis, shape (kinds, basis, basis)
+    kinds: Index  # index of each child's matrix, shape (children,); children of a kind have the same curve and penalty
+    penalty: Real  # initial penalty, shape (children,)
 
 
 class Limits(NamedTuple):
-    """The basis, and bounds on sums of its groups and on single cells; of a level, or of one family in one run."""
+    """The basis, and bounds on sums of its groups and on cells, of a level or of one family in one run."""
 
-    basis: Index  # groups of the basis that each cell is in, shape (queries, cells)
-    rows: Index  # bounds that each group of the basis is in, shape (boxes, basis)
+    basis: Index  # basis group of each cell, shape (queries, cells)
+    rows: Index  # number of the bound of each basis group, shape (boxes, basis)
     lower: Real  # shape (1 or runs, children, bounds)
     upper: Real
-    least: Real  # of cells, shape (1 or runs, children, cells), or (1, 0, cells)
+    least: Real  # lower bounds of cells, shape (1 or runs, children, cells), or (1, 0, cells)
     most: Real
 
 
 class System(NamedTuple):
-    """What solves the linear systems of a family at one penalty; with M and W the matrices that `_factor` describes."""
+    """Factors of the linear systems of a family at one penalty; `_factor` defines the matrices M and W."""
 
-    groups: Index  # of the basis that each cell is in
-    overlap: Real  # cells that two groups share
-    diagonal: Real  # curve and penalty of each child
+    groups: Index  # basis groups of each cell
+    overlap: Real  # number of cells that two groups share
+    diagonal: Real  # curve plus penalty of each child
     inverses: Real  # M of each label
     corrections: Real  # W of each label, transposed
-    labels: Index  # of each child: those with the same matrix have the same
+    labels: Index  # label of each child: children with the same matrix have the same label
 
 
 def _compiled(function: Any) -> Any:
-    """Compile a function: products may fuse with sums, but nothing is reordered."""
+    """Compile a function: products may be fused with sums, but operations are not reordered."""
     return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
 
 
 def _kept(function: Any) -> Any:
-    """Compile a function that numba keeps beside this module, or in the folder that NUMBA_CACHE_DIR names."""
+    """Compile a function that numba caches next to this module, or in the folder NUMBA_CACHE_DIR."""
     kernel, unkept = _compiled(function), cache(lambda: _compiled(function))
-    with suppress(AttributeError, RuntimeError):  # numba is turned off; nothing can be written: every process compiles
+    with suppress(AttributeError, RuntimeError):  # numba is off, or no cache can be written
         kernel.enable_caching()
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
         try:
             return kernel(*arguments)
-        except (OSError, EOFError, UnpicklingError):  # a kept file was cut off, or the disk is full: nothing has run
+        except (OSError, EOFError, UnpicklingError):  # a truncated cache file, or a full disk: nothing ran
             return unkept()(*arguments)
 
     call.kernel = kernel  # type: ignore[attr-defined]
@@ -95,7 +95,7 @@ def _kept(function: Any) -> Any:
 
 @_compiled
 def _copy(values: Real, out: Real) -> None:
-    """Copy all values (assignment to a slice takes many times longer to compile)."""
+    """Copy all values (assignment to a slice compiles many times slower)."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = values[i, j]
@@ -110,7 +110,7 @@ def _clear(out: Real) -> None:
 
 @_compiled
 def _solve(left: Real, right: Real) -> None:
-    """Replace `right` by the solution x of ``left x = right`` (Gauss-Jordan, partial pivoting); `left` is lost."""
+    """Replace `right` by the solution x of ``left x = right`` (Gauss-Jordan, partial pivoting); overwrite `left`."""
     size = len(left)
     for k in range(size):
         pivot = k
@@ -155,7 +155,7 @@ def _gather(groups: Index, tables: Real, out: Real) -> None:
 
 @_compiled
 def _scatter(groups: Index, values: Real, out: Real) -> None:
-    """Add to each entry of `out` the values of the groups that it is in."""
+    """Add to each cell of `out` the values of its groups."""
     for c in range(len(out)):
         for b in range(len(groups)):
             for i in range(groups.shape[1]):
@@ -164,11 +164,11 @@ def _scatter(groups: Index, values: Real, out: Real) -> None:
 
 @_compiled
 def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real, out: Real) -> None:
-    """Set `out` to the nearest tables that are not negative and add up to the parent, cell by cell.
+    """Set `out` to the nearest nonnegative tables that add up to the parent, cell by cell.
 
-    A child's squared distance counts `penalty` times. In each cell the solution is ``max(point - theta / penalty, 0)``
-    with the theta for which it adds up: a convex, decreasing, piecewise linear equation, which Newton's method solves
-    in finitely many steps from any start. `theta` is the start, and receives the solution.
+    Each child's squared distance has the weight `penalty`. In each cell the solution is ``max(point - theta / penalty,
+    0)``, with theta such that the children add up to the parent. The sum is convex, decreasing and piecewise linear in
+    theta, so Newton's method is exact after finitely many steps. `theta` is the start, and is set to the solution.
     """
     children, cells = points.shape
     if root:
@@ -192,7 +192,7 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
         for i in range(cells):
             if slopes[i] > 0:
                 new = (sums[i] - parent[i]) / slopes[i]
-            else:  # beyond every point: back to where one child alone has the parent's count or more
+            else:  # all are 0: restart where one child has at least the parent's count
                 new = (points[0, i] - parent[i]) * penalty[0]
                 for c in range(1, children):
                     new = max(new, (points[c, i] - parent[i]) * penalty[c])
@@ -206,17 +206,17 @@ def _project(points: Real, penalty: Real, parent: Real, root: bool, theta: Real,
             sums[i] += out[c, i]
     for c in range(children):
         for i in range(cells):
-            out[c, i] *= parent[i] / sums[i] if sums[i] > 0 else 1.0  # rounding errors
+            out[c, i] *= parent[i] / sums[i] if sums[i] > 0 else 1.0  # corrects rounding errors
 
 
 @_compiled
 def _project_within(
     points: Real, penalty: Real, parent: Real, root: bool, least: Real, most: Real, theta: Real, out: Real
 ) -> None:
-    """Do as `_project`, with tables between `least` and `most`, which leave room for the parent.
+    """Set `out` to the nearest tables between `least` and `most` that add up to the parent, if bounds allow that.
 
-    The sum over the children is not convex in theta then, but still falls: Newton's steps stay within what is known to
-    be too small and too large, or halve it.
+    The sum over the children is then decreasing but not convex in theta, so a Newton step that leaves the bracket of
+    theta is replaced by a bisection step.
     """
     children, cells = points.shape
     for i in range(cells):
@@ -225,7 +225,7 @@ def _project_within(
             continue
         small, large = np.inf, -np.inf
         for c in range(children):
-            reach = min(most[c, i], parent[i])  # a count beyond the parent is too large whatever the others are
+            reach = min(most[c, i], parent[i])  # no child can exceed the parent
             small = min(small, (points[c, i] - reach) * penalty[c])
             large = max(large, (points[c, i] - least[c, i]) * penalty[c])
         at = min(max(theta[i], small), large)
@@ -258,12 +258,12 @@ def _project_within(
             room = min(out[c, i] - least[c, i], most[c, i] - out[c, i])
             if room > min(out[free, i] - least[free, i], most[free, i] - out[free, i]):
                 free = c
-        out[free, i] = max(out[free, i] - excess, least[free, i])  # rounding errors, where there is room for them
+        out[free, i] = max(out[free, i] - excess, least[free, i])  # rounding error, in the child with most room
 
 
 @_compiled
 def _alike(kinds: Index, strength: Real, labels: Index) -> int:
-    """Give children with the same matrix the same number, and return how many different ones there are."""
+    """Label children so that those with the same matrix have the same label; return the number of labels."""
     distinct = 0
     for c in range(len(kinds)):
         labels[c] = distinct
@@ -282,11 +282,11 @@ def _alike(kinds: Index, strength: Real, labels: Index) -> int:
 def _factor(
     normal: Real, kinds: Index, diagonal: Real, groups: Index, overlap: Real, rows: Index, strength: Real
 ) -> System:
-    """Return the linear systems of one penalty.
+    """Return the factored linear systems for one penalty.
 
-    M has ``(diagonal I + B' N B)^-1 = (I - B' M B) / diagonal``, where N is `normal` and the strength of bounds. With S
-    the sum of these inverses over children, and s that of ``1 / diagonal``, W has
-    ``(I - B' M B) S^-1 = (I + B' W B) / s``: it applies the parent's equality.
+    M is defined by ``(diagonal I + B' N B)^-1 = (I - B' M B) / diagonal``, where N is `normal` plus the strengths of
+    bounds. Let S be the sum of these inverses over children, and s the sum of ``1 / diagonal``. W is defined by
+    ``(I - B' M B) S^-1 = (I + B' W B) / s``; it applies the parent's equality.
     """
     size, done, scale, labels = len(overlap), 0, 0.0, np.empty(len(kinds), np.int64)
     distinct = _alike(kinds, strength, labels)
@@ -331,7 +331,7 @@ def _factor(
 
 @_compiled
 def _minimize(system: System, root: bool, bounded: bool, push: Real, sums: Real, shares: Real, x: Real) -> None:
-    """Replace `x` by the solution for `x` and B' `push`; below the root it adds up to 0 over the children."""
+    """Replace `x` by the solution of the systems for ``x + B' push``; below the root, children then add up to 0."""
     groups, overlap, diagonal, inverses, corrections, labels = system
     (children, cells), size, scale = x.shape, len(overlap), 0.0
     _gather(groups, x, sums)
@@ -368,7 +368,7 @@ def _minimize(system: System, root: bool, bounded: bool, push: Real, sums: Real,
 
 @_compiled
 def _descend(groups: Index, squares: Squares, tables: Real, sums: Real, out: Real) -> None:
-    """Set `out` to minus half the gradient of the weighted squares at some tables, and `sums` to those of the basis."""
+    """Set `out` to minus half the gradient of the weighted squares at `tables`, and `sums` to their basis sums."""
     _gather(groups, tables, sums)
     pulls = squares.terms.copy()
     _multiply(sums, squares.normal, squares.kinds, -1.0, pulls)
@@ -382,7 +382,7 @@ def _descend(groups: Index, squares: Squares, tables: Real, sums: Real, out: Rea
 def _bind(
     groups: Index, rows: Index, parent: Real, root: bool, low: Real, high: Real, most: Real, usable: Flags, start: Real
 ) -> None:
-    """Take out bounds that never bind, and cells that a bound of 0 empties; spread the parent over the other ones."""
+    """Remove bounds that never bind, mark cells that an upper bound of 0 empties, start with equal parts elsewhere."""
     (children, cells), (size, bounds) = usable.shape, (rows.shape[1], low.shape[1])
     everything, largest = np.empty((1, size)), np.empty((1, bounds))
     shut, emptied, empty = np.zeros((children, bounds)), np.zeros((children, size)), np.zeros((children, cells))
@@ -412,7 +412,7 @@ def _bind(
 
 @_compiled
 def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real) -> bool:
-    """Take out bounds of cells in which no tables keep them, and tell whether any other binds, besides empty cells."""
+    """Remove infeasible bounds of cells; return whether any other bound can bind, apart from those of empty cells."""
     binds = False
     for i in range(len(parent) if len(most) else 0):
         lowest, highest, sound = 0.0, 0.0, True
@@ -431,7 +431,7 @@ def _leave_room(parent: Real, root: bool, usable: Flags, least: Real, most: Real
 
 @_compiled
 def _stiffness(system: System, rows: Index, low: Real, high: Real, out: Real) -> None:
-    """Set `out` to how stiff the squares are along the sum that each bound is on, 0 where there is no bound."""
+    """Set `out` to the penalty of each bound, from the squares' stiffness along its sum; 0 if there is no bound."""
     _, overlap, diagonal, inverses, _, labels = system
     size = len(overlap)
     which, along, bend = np.zeros(1, np.int64), np.empty((1, size)), np.empty((1, size))
@@ -472,7 +472,7 @@ def _move_cells(
     u: Real,
     z: Real,
 ) -> tuple[float, float, float]:
-    """Project the cells; return by how much they miss `x`, by how much they moved, and the same times penalties."""
+    """Project the cells; return the largest difference to `x`, the largest move, and that move times penalties."""
     for c in range(z.shape[0]):
         for i in range(z.shape[1]):
             u[c, i] += _RELAXATION * (x[c, i] + center[c, i]) + (1 - _RELAXATION) * z[c, i]
@@ -498,7 +498,7 @@ def _move_cells(
 def _move_answers(
     answers: Real, offset: Real, strength: Real, low: Real, high: Real, w: Real, y: Real
 ) -> tuple[float, float, float]:
-    """Project the bounded answers; return the same of them."""
+    """Project the bounded answers; return their largest difference, move, and move times penalties."""
     apart, moved, dual = 0.0, 0.0, 0.0
     for c in range(y.shape[0]):
         for r in range(y.shape[1]):
@@ -515,8 +515,8 @@ def _move_answers(
 
 @_compiled
 def _penalty_factor(step: int, x: Real, center: Real, z: Real, apart: float, moved: float) -> float:
-    """Return by how much the penalties should change, 1 if not by much."""
-    if step == 1:  # where noise is larger than counts, a larger penalty is better, as found by trial
+    """Return the factor by which penalties should change, 1 if the change would be small."""
+    if step == 1:  # found by trial: if noise is larger than counts, a larger penalty is better
         far, near = 0.0, 0.0
         for c in range(z.shape[0]):
             for i in range(z.shape[1]):
@@ -534,10 +534,10 @@ def _solve_family(
 ) -> tuple[bool, float, int]:
     """Solve one family by the alternating directions method of multipliers.
 
-    One half, x, minimizes the squares under the parent's equality; the other, z, is the nearest tables within the
-    bounds of cells that add up to the parent, and y the nearest answers within their bounds. Multipliers u and w, in
-    people, make the halves agree. Numbers are relative to a center that moves along, so that they become as small as
-    the steps. Sets `z`; returns whether the halves agree, by how much optimality is missed, and the steps.
+    One half, x, minimizes the squares under the parent's equality. The other half, z, is the nearest tables that add up
+    to the parent within the bounds of cells, and y the nearest answers within their bounds. Multipliers u and w, in
+    people, make the halves agree. Numbers are relative to a center that is moved to the iterate, so that they are as
+    small as the steps. Set `z`; return whether the halves agree, the dual residual, and the number of steps.
     """
     groups, rows, lower, upper, least, most = limits
     first, penalty, shape, size = squares.penalty, squares.penalty, z.shape, len(system.overlap)
@@ -605,7 +605,7 @@ def _missed(groups: Index, rows: Index, tables: Real, lower: Real, upper: Real) 
 
 @_compiled
 def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[Index, Index, Index, Real, Real]:
-    """Return what is left of the basis in some cells: filled groups, groups of cells, rows, overlap, normal matrix."""
+    """Restrict the basis to some cells: return nonempty groups, groups of cells, rows, overlap and normal matrix."""
     number, cells = np.zeros(normal.shape[1], np.int64), len(active)
     for b in range(len(basis)):
         for i in active:
@@ -625,7 +625,7 @@ def _restrict(basis: Index, rows: Index, normal: Real, active: Index) -> tuple[I
 
 @_compiled
 def _project_measured(near: Real, curve: Real, parent: Real, root: bool, least: Real, most: Real, z: Real) -> None:
-    """Set `z` to the solution where the detailed query alone is measured: a single projection."""
+    """Set `z` to the solution if only the detailed query is measured: a single projection."""
     for c in range(z.shape[0]):
         for i in range(z.shape[1]):
             near[c, i] /= curve[c]
@@ -637,11 +637,11 @@ def _project_measured(near: Real, curve: Real, parent: Real, root: bool, least: 
 
 @_compiled
 def _take_over(z: Real, cells: Index, parent: Real, out: Real) -> bool:
-    """Set tables in some cells, where the solver failed to equal parts of the parent; tell whether it did not."""
+    """Set tables in some cells to `z`, or to equal parts of the parent if unusable; return whether all are usable."""
     solved = True
     for c in range(len(z)):
         for i in range(len(cells)):
-            usable = z[c, i] >= 0  # not so for not-a-number
+            usable = z[c, i] >= 0  # False for NaN
             solved &= usable
             out[c, cells[i]] = z[c, i] if usable else parent[i] / len(z)
     return solved
@@ -658,7 +658,7 @@ def solve_families(
     iterations: int,
     results: LevelSolution,
 ) -> None:
-    """Solve every family in every run to a tolerance in people; parents, shape (runs, families, cells), or empty."""
+    """Solve every family in every run to a tolerance in people; parents have shape (runs, families, cells) or none."""
     tables, converged, primal, dual, steps = results
     basis, rows, lower, upper, least, most = limits
     for family in range(len(starts) - 1):
@@ -668,7 +668,7 @@ def solve_families(
         for run in range(len(tables)):
             low, high, out = lower[run % len(lower), part], upper[run % len(upper), part], tables[run, part]
             filled = cells if root else np.flatnonzero(parents[run, family])
-            if run == 0 or not np.array_equal(filled, cells):  # systems are shared by runs with the same cells
+            if run == 0 or not np.array_equal(filled, cells):  # runs with the same cells share a system
                 cells = filled
                 kept, groups, places, overlap, normal = _restrict(basis, rows, squares.normal, cells)
                 bare = np.zeros((children, 0))
@@ -701,7 +701,7 @@ def solve_families(
 
 @_kept
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
-    """Set `out` to whole tables, shape (runs, children, cells), by largest remainders; within `near` there is none."""
+    """Set `out` to whole tables, shape (runs, children, cells), by largest remainders; those up to `near` are 0."""
     runs, _, cells = tables.shape
     rest = np.empty(np.max(starts[1:] - starts[:-1]))
     for run in range(runs):

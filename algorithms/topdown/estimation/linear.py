@@ -1,7 +1,7 @@
 """Linear programs for conflicting constraints, the smallest tolerance, and the least change of the parent.
 
-None of these questions tells two cells apart that fall into the same groups of all queries involved, so such cells are
-merged first: a class of cells can be divided again in proportion to the parent.
+Cells that are in the same groups of all queries involved are interchangeable in these problems, so they are merged
+first: a class of cells can be divided again in proportion to the parent.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ __all__ = [
 Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 PARENT, SLACK = "parent", "slack"
-TOLERANCE = 1e-6  # of the solver, in people
-SHOWN = 10  # names in a message
+TOLERANCE = 1e-6  # tolerance of the solver, in people
+SHOWN = 10  # most names in a message
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class System:
     matrix: Any  # csr_array, shape (rows, parts * cells + extra)
     lower: Real
     upper: Real
-    origin: Index  # shape (rows, 3): which of `sources`, part (-1: several), group (-1: the only one)
+    origin: Index  # shape (rows, 3): index in `sources`, part (-1: several), group (-1: the only one)
     sources: tuple[str, ...]  # names of constraints
-    groups: tuple[tuple[str, ...], ...] = ()  # for each source the names of its groups, if any
+    groups: tuple[tuple[str, ...], ...] = ()  # for each source, the names of its groups, if any
 
 
 def named(
     name: str, relation: str, value: float, part: int, group: int, labels: Sequence[str], groups: Sequence[str]
 ) -> str:
-    """Return the words by which a bound on one part, or on one group, is called in messages; -1 is no single one."""
+    """Return the name of a bound in messages; `part` and `group` are -1 if the bound is not on a single one."""
     if name in (PARENT, SLACK):
         return name
     where = "" if part < 0 else f" in {labels[part] if labels else f'part {part}'}"
@@ -74,7 +74,7 @@ def _selection(rows: Index, n_rows: int) -> Any:
 
 
 def system(family: Family) -> System:
-    """Return all constraints of a family but non-negativity as rows."""
+    """Return all constraints of a family, except nonnegativity, as rows."""
     n, cells = family.parts * family.cells, np.tile(np.arange(family.cells), family.parts)
     blocks: list[tuple[str, Any, ArrayLike, ArrayLike, Index]] = []
     labels = {box.name: box.labels for box in family.boxes}
@@ -110,7 +110,7 @@ def system(family: Family) -> System:
 
 
 def below(*blocks: Any) -> Any:
-    """Return rows below rows, without the overhead of the general function."""
+    """Stack sparse matrices vertically, without the overhead of scipy's general function."""
     sizes = np.concatenate([np.diff(block.indptr) for block in blocks])
     data, indices = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("data", "indices"))
     shape = (sizes.size, max(block.shape[1] for block in blocks))
@@ -118,7 +118,7 @@ def below(*blocks: Any) -> Any:
 
 
 def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, integers: int = 0) -> Real | None:
-    """Solve a linear program."""
+    """Solve a linear program, with the first `integers` variables whole; return None if there is no solution."""
     equal = lower == upper
     top, bottom = np.flatnonzero(~equal & (upper < np.inf)), np.flatnonzero(~equal & (lower > -np.inf))
     sides = matrix[np.append(top, bottom)]
@@ -133,14 +133,14 @@ def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, in
         **(
             {"method": "highs", "integrality": np.arange(cost.size) < integers, "options": {"mip_rel_gap": 0.0}}
             if integers
-            else {"method": "highs-ds", "options": {"presolve": False}}  # small problems: it costs more than it saves
+            else {"method": "highs-ds", "options": {"presolve": False}}  # slower for small problems
         ),
     )
     return np.asarray(result.x) if result.status == 0 else None
 
 
 class Infeasible(ValueError):
-    """No tables keep all constraints: the names of those that conflict, or none if they do so in whole numbers only."""
+    """No tables keep all constraints; `names` are those that conflict, or none if only whole numbers are impossible."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__(names)
@@ -154,7 +154,7 @@ class Infeasible(ValueError):
 
 
 def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
-    """Return the family, and queries, on classes of cells that no constraint and no query tells apart."""
+    """Return the family and queries on classes of cells that are in the same groups of all constraints and queries."""
     margin = () if family.margin is None else (family.margin,)
     classes = np.zeros(family.cells, np.int64)
     for groups in (*(box.groups for box in family.boxes), *margin, *queries):
@@ -172,7 +172,7 @@ def _merged(family: Family, *queries: Groups) -> tuple[Family, list[Groups]]:
 
 
 def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *, labels: Sequence[str] = ()) -> float:
-    """Return the smallest t, in people, for which tables keep all constraints with ``|answer - target| <= t``."""
+    """Return the smallest t, in people, such that some tables keep all constraints and ``|answer - target| <= t``."""
     small, queries = _merged(family, *(groups for groups, _ in targets))
     rules = system(small)
     rows, n = rules.matrix.shape
@@ -193,10 +193,10 @@ def smallest_tolerance(family: Family, targets: Sequence[tuple[Groups, Real]], *
 
 
 def _clash(matrix: Any, most: Real) -> Index | None:
-    """Return rows of ``matrix @ v <= most``, v >= 0, that have no solution; None if all have one.
+    """Return rows of ``matrix @ v <= most``, v >= 0, that have no common solution; None if there is a solution.
 
-    The rows that have a price at the least violation are a certificate: in the sum weighted by prices, the coefficients
-    of the variables are not negative, and the bounds add up to less than 0.
+    The rows with a nonzero dual price at the least total violation are a Farkas certificate: in their sum weighted by
+    prices, the coefficients of the variables are nonnegative, and the bound is negative.
     """
     rows, n = matrix.shape
     result = linprog(
@@ -210,7 +210,7 @@ def _clash(matrix: Any, most: Real) -> Index | None:
 
 
 def conflict(family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...] | None:
-    """Return constraints that no tables keep together, in words; None if there are none."""
+    """Return the names of constraints that no tables can keep together; None if there is no conflict."""
     rules = system(_merged(family)[0])
     top, bottom = np.flatnonzero(rules.upper < np.inf), np.flatnonzero(rules.lower > -np.inf)
     matrix = sparse.vstack([rules.matrix[top], -rules.matrix[bottom]], format="csr")
@@ -236,10 +236,10 @@ def _name(rules: System, row: int, top: Index, bottom: Index, labels: Sequence[s
 
 
 def failsafe(family: Family, minimal: Groups, *, labels: Sequence[str] = ()) -> Family:
-    """Return a family whose parent gives way cell by cell, as little as it must, within the groups of `minimal`.
+    """Return a family whose parts may differ from the parent in cells, as little as needed, but not in `minimal`.
 
     The slack is in people, the sum over cells of ``|parent - sum of the parts|``. One person in another cell counts
-    twice, so the smallest slack is even where all bounds are whole and queries are nested. [US Census Bureau, 2020
+    twice, so the smallest slack is even if all bounds are whole and queries are nested. [US Census Bureau, 2020
     Disclosure Avoidance System, 2018 end-to-end test: backup feasibility optimization.]
     """
     loose = replace(family, margin=minimal, slack=np.inf)

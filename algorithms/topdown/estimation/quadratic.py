@@ -1,4 +1,4 @@
-"""One family's least squares by an interior point method: for any constraints, and the oracle of the batched one."""
+"""Least squares of one family by an interior-point method, for any constraints; tests of the batched solver use it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["solve"]
 Index = NDArray[np.int64]
 Real = NDArray[np.float64]
 
-_NOTHING = 1e-7  # people: less than this is noise of the solver
-_TOLERANCE = 1e-9  # relative
-_MISSED = 1e-6  # what a solution may miss of constraints and optimality and count as converged
+_NOTHING = 1e-7  # people: smaller counts are errors of the solver, and set to 0
+_TOLERANCE = 1e-9  # relative tolerance of the solver
+_MISSED = 1e-6  # largest violation of constraints and optimality of a converged solution
 
 
 @dataclass(frozen=True)
 class _Query:
-    """All that is known of the answers of one query: one entry for each group of each part."""
+    """Measurements and bounds of one query: one entry for each group of each part."""
 
     groups: Groups
     weights: Real
-    targets: Real  # weighted means of what was measured, 0 where nothing was
+    targets: Real  # weighted means of measurements, 0 without measurements
     lower: Real
     upper: Real
 
@@ -48,7 +48,7 @@ class _Program:
 
 
 class _Rows:
-    """A sparse matrix and its right-hand side, written down block by block (much faster than stacking)."""
+    """A sparse matrix and its right-hand side, assembled block by block (much faster than stacking)."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[Index, Index, Real]] = []
@@ -56,7 +56,7 @@ class _Rows:
         self.count = 0
 
     def add(self, right: Real, *entries: tuple[Index, Index, float]) -> None:
-        """Add rows, given entries as row within the block, column and value; columns below 0 are left out."""
+        """Add rows, given by entries (row within the block, column, value); columns below 0 are left out."""
         for row, column, value in entries:
             free = column >= 0
             self.entries.append((row[free] + self.count, column[free], np.full(np.count_nonzero(free), value)))
@@ -73,9 +73,9 @@ class _Rows:
 def solve(family: Family) -> Solution:
     """Fit the tables of a family to its measurements, under all its constraints.
 
-    The variables are residuals: of the cells, and of every group of a query that is measured or bounded. So the Hessian
-    is diagonal, all matrices are sparse, and numbers are as small as the noise, however many people there are. [Schwan,
-    Jiang, Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.]
+    The variables are residuals of the cells, and of every measured or bounded group of a query. So the Hessian is
+    diagonal, all matrices are sparse, and numbers are as small as the noise for any number of people. [Schwan, Jiang,
+    Kuhn, Jones, "PIQP: A Proximal Interior-Point Quadratic Programming Solver", 2023.]
     """
     shape, parent = (family.parts, family.cells), family.parent
     bound = parent is not None and family.margin is None  # the parent binds in every cell
@@ -87,14 +87,14 @@ def solve(family: Family) -> Solution:
     if free.any() and not (bound and family.parts == 1):
         detailed, *others = _queries(family)
         center = np.where(free, detailed.targets, 0.0)
-        if parent is not None:  # a part of which no cell is measured is near its parent's share, not near nothing
+        if parent is not None:  # the center of a part without measured cells is an equal share of the parent
             unmeasured = ~(detailed.weights > 0).any(axis=1)
             center[unmeasured] = np.where(free[unmeasured], parent / family.parts, 0.0)
         program = _residual_program(family, detailed, others, free, center)
         values, dual, steps = _interior_point(program)
         tables = center
         tables[free] += values[: np.count_nonzero(free)]
-        small = ~(tables >= _NOTHING)  # not-a-number is nothing, too
+        small = ~(tables >= _NOTHING)  # NaN counts as small
         dropped = float(np.minimum(np.abs(np.nan_to_num(tables[small])), _NOTHING).sum())
         tables[small] = 0.0
     primal = _missed(family, tables)
@@ -103,7 +103,7 @@ def solve(family: Family) -> Solution:
 
 
 def _queries(family: Family) -> Iterator[_Query]:
-    """Bring together what is known of each query, the detailed one first."""
+    """Merge the measurements and bounds of each query; yield the detailed query first."""
     identity = np.arange(family.cells)
     known: dict[bytes, Groups] = {identity.tobytes(): identity}
     for groups in [fit.groups for fit in family.fits] + [box.groups for box in family.boxes]:
@@ -127,7 +127,7 @@ def _queries(family: Family) -> Iterator[_Query]:
 def _residual_program(
     family: Family, detailed: _Query, others: list[_Query], free: NDArray[np.bool_], center: Real
 ) -> _Program:
-    """State the problem in residuals: of free cells from their center, then of groups from what was measured."""
+    """Return the problem in residuals: of free cells from their center, then of groups from their measurement."""
     parts, cells, width = family.parts, family.cells, int(np.count_nonzero(free))
     column = np.where(free, np.cumsum(free.ravel()).reshape(free.shape) - 1, -1).ravel()
     weights, lower, upper = (
@@ -136,11 +136,11 @@ def _residual_program(
         [(detailed.upper - center)[free]],
     )
     equal, rows = _Rows(), _Rows()
-    layers = [(detailed.groups, column, center)]  # complete queries: groups, columns, what residuals are relative to
+    layers = [(detailed.groups, column, center)]  # complete queries: groups, columns, base of residuals
     for query in sorted(others, key=lambda query: -int(query.groups.max())):
         used = (query.weights > 0) | (query.lower > 0) | (query.upper < np.inf)
         finer, columns, base = next(layer for layer in reversed(layers) if refines(layer[0], query.groups))
-        image = np.zeros(base.shape[1], np.int64)  # a group is summed over the coarsest query that refines it
+        image = np.zeros(base.shape[1], np.int64)  # sum over the coarsest query that refines this one
         image[finer] = query.groups
         exact = answer(image, base)
         target = np.where(query.weights > 0, query.targets, exact)
@@ -159,7 +159,7 @@ def _residual_program(
         short = np.zeros(int(margin.max()) + 1)
         np.subtract.at(short, margin, np.where(free.any(axis=0), excess, 0))
         equal.add(short, (np.tile(margin, parts), column, 1.0))
-        if family.slack is not None and np.isfinite(family.slack):  # what is too much somewhere is missing elsewhere
+        if family.slack is not None and np.isfinite(family.slack):  # excesses and deficits add up to 0
             over = np.arange(width, width + cells)
             rows.add(-excess, (np.tile(np.arange(cells), parts), column, 1.0), (np.arange(cells), over, -1.0))
             rows.add(np.array([family.slack / 2]), (np.zeros(cells, np.int64), over, 1.0))
@@ -175,15 +175,15 @@ def _residual_program(
 
 
 def _interior_point(program: _Program) -> tuple[Real, float, int]:
-    """Return the solution, by how much its multipliers miss optimality, and steps."""
+    """Return the solution, the largest violation of optimality, and the number of steps."""
     with needing("census", "TopDown"):
-        import piqp  # not at the top: not every release needs it
+        import piqp  # imported here: not every release needs it
 
     size = program.weights.size
     solver = piqp.SparseSolver()
     settings = solver.settings
     settings.eps_abs = settings.eps_rel = settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = _TOLERANCE
-    settings.eps_primal_inf = 1e-14  # at its default of 1e-4 feasible families are called infeasible
+    settings.eps_primal_inf = 1e-14  # with the default 1e-4, feasible families are reported infeasible
     solver.setup(
         sparse.csc_matrix((program.weights, np.arange(size), np.arange(size + 1)), shape=(size, size)),
         np.zeros(size),
@@ -200,7 +200,7 @@ def _interior_point(program: _Program) -> tuple[Real, float, int]:
     values = np.array(result.x)
     slope = program.weights * values + program.equal.T @ result.y + program.rows.T @ (result.z_u - result.z_l)
     slope += result.z_bu - result.z_bl
-    gap = 0.0  # between the objective and its dual: a price times its distance, however degenerate the vertex
+    gap = 0.0  # duality gap: sum of price times slack, also right at degenerate vertices
     for price, distance in (
         (result.z_u, program.most - program.rows @ values),
         (result.z_bl, values - program.lower),

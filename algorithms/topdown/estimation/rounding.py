@@ -1,25 +1,25 @@
 """Rounds the tables of a family to whole numbers of people that keep every constraint.
 
-Why a linear program does it
-----------------------------
-Every count may only go to the whole number below or above, ``floor(x) + b`` with b of 0 or 1. Think of each person yet
-to be placed as a unit of flow. It starts at the family, goes down a tree to a part, to a group of its coarsest query,
-to a group of the next one, and so to one cell of one part; from there it goes to the same cell of the parent, up a
-second tree to groups of the margin, and out. Nested queries and the parts make the first tree; the parent makes the
-second. Then the answer to each query is the flow through one arc. Bounds on answers are
-capacities, and a convex cost of an answer is a bundle of parallel arcs, cheapest first. So the matrix is one of a
-network: every square part of it has determinant 0, 1 or -1, and with whole capacities all vertices are whole. The
-simplex method ends at a vertex, so at the best rounding itself, and there is nothing to branch on.
+Why a linear program is enough
+------------------------------
+Every count may only go to the whole number below or above, ``floor(x) + b`` with b of 0 or 1. Regard each person yet to
+be placed as a unit of flow. It starts at the family, goes down a tree to a part, to a group of its coarsest query, to a
+group of the next query, and so on to one cell of one part. From there it goes to the same cell of the parent, up a
+second tree to groups of the margin, and out. The parts and nested queries are the first tree; the parent is the second.
+Then the answer to each query is the flow through one arc. Bounds on answers are capacities, and a convex cost of an
+answer is a set of parallel arcs, cheapest first. So the matrix is a network matrix, which is totally unimodular: every
+square submatrix has determinant 0, 1 or -1, and with integral capacities all vertices are integral. The simplex method
+ends at a vertex, which is the best rounding, without branch and bound.
 
-Queries that are not nested break the first tree, and the vertex may be fractional; it is checked, and only then is the
-integer program solved (route ``"integer"``). The slack of the failsafe is a row outside the network. At its smallest
-value, which is even, it cuts off a face of whole vertices all the same, and half of a slack that is 1 more is no more.
+Queries that are not nested break the first tree, and the vertex may be fractional. The code checks this, and only then
+solves the integer program (route ``"integer"``). The slack of the failsafe is a row outside the network. At its
+smallest value, which is even, it cuts off a face with integral vertices; half of a slack larger by 1 rounds down to it.
 
-What errors of the solver do
-----------------------------
-Rows of the program are whole numbers, so if it had no solution, some rows with factors of 1 and -1 would add up to a
-contradiction of at least 1. The fractions of x themselves nearly are a solution. Hence there is one if all that x
-misses its constraints by adds up to less than 1, and x need not be any better than that.
+Effect of solver errors
+-----------------------
+Rows of the program have integral bounds, so if it had no solution, some rows with factors 1 and -1 would add up to a
+contradiction of at least 1. The fractions of x are almost a solution. Hence there is a solution if the violations of
+all constraints by x add up to less than 1; x need not be more accurate.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ __all__ = ["Rounded", "check", "round_family"]
 
 Counts = NDArray[np.int64]
 Real = NDArray[np.float64]
-TOLERANCE = 1e-6  # closer to a whole number is that number
-NEGATIVE = 1e-3  # what a solver may leave below 0
+TOLERANCE = 1e-6  # values this close to a whole number are treated as whole
+NEGATIVE = 1e-3  # a solution may be below 0 by this much
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,21 @@ class Rounded:
 
     tables: Counts
     route: str  # "copy" (nothing to round), "remainder" (largest), "linear" or "integer" (a vertex was fractional)
-    reach: int = 0  # beyond floor and ceiling: 0; 1 if those do not do; 2 for any distance, in the failsafe only
+    reach: int = 0  # 0: floor or ceiling; 1: one beyond, if needed; 2: any distance, in the failsafe only
 
 
 def round_family(
     tables: Real, family: Family, *, passes: Sequence[Sequence[Groups]] = (), labels: Sequence[str] = ()
 ) -> Rounded:
-    """Round tables to whole numbers as near as can be that keep all constraints exactly (Abowd et al. 2022, section 6).
+    """Round tables to the nearest whole numbers that keep all constraints exactly (Abowd et al. 2022, section 6).
 
-    Guarantee: with queries that are nested, in constraints and passes together, the distance is the smallest of all
-    roundings to the number below or above; proved in the notes of the module (two nested families: Edmonds, "Submodular
-    functions, matroids, and certain polyhedra", 1970).
+    Guarantee: if all queries in constraints and passes together are nested, the distance is the smallest of all
+    roundings to the number below or above. The notes of the module have the proof (two nested families: Edmonds,
+    "Submodular functions, matroids, and certain polyhedra", 1970).
 
-    If the wanted answer lies between two whole numbers, its cost is replaced by the chord over that gap: the same at
-    whole numbers, so that nothing pulls the linear program into the middle. The Census Bureau rounds the wanted answer
-    first, which is as harmless, but forgets which of both numbers is nearer.
+    If the target answer is between two whole numbers, its cost is replaced by the chord over that interval. The cost at
+    whole numbers is the same, and the linear program has no reason to choose a fractional answer. The Census Bureau
+    rounds the target first, which also works, but loses which of both numbers is nearer.
     """
     real = np.asarray(tables, np.float64)
     odd = real[~((real >= -NEGATIVE) & (real < np.inf))]
@@ -96,7 +96,7 @@ def _in_whole_numbers(family: Family) -> Family:
 
 
 def _without_solver(x: Real, family: Family, in_passes: bool) -> Iterator[tuple[Counts, str]]:
-    """Yield tables that are the best if they keep all constraints."""
+    """Yield candidate tables that are optimal if they keep all constraints."""
     floor = np.floor(x).astype(np.int64)
     part = x - floor
     free = family.margin is not None
@@ -126,7 +126,7 @@ def _largest(part: Real, ups: Counts, axis: int) -> NDArray[np.bool_]:
 
 
 def _by_program(x: Real, family: Family, passes: Sequence[Sequence[Groups]], reach: int) -> tuple[Counts | None, bool]:
-    """Return the best tables within reach, or None, and whether a vertex was fractional."""
+    """Return the best tables within `reach` (see `Rounded`), or None, and whether a vertex was fractional."""
     n, floor = x.size, np.floor(x).ravel()
     part = x.ravel() - floor
     low, high = (
@@ -164,10 +164,10 @@ def _by_program(x: Real, family: Family, passes: Sequence[Sequence[Groups]], rea
 def _with_distances(
     rows: Any, lower: Real, upper: Real, box: Real, answers: Any, target: Real
 ) -> tuple[Real, Any, Real, Real, Real]:
-    """Return the program, as `solve` takes it, that keeps the rows and minimizes the distance of answers to a target.
+    """Return the arguments of `solve` for the program that keeps the rows and minimizes answers' distance to a target.
 
-    An answer is ``floor(target) + step + above - below``; the step, at most 1, has the chord's cost. A cell of 0 or 1
-    is a step itself.
+    An answer is ``floor(target) + step + above - below``; the step, at most 1, has the chord's cost. A variable with
+    bounds 0 and 1 is its own step.
     """
     chord = 1 - 2 * (target - np.floor(target))
     size = np.diff(answers.indptr)
@@ -191,7 +191,7 @@ def _with_distances(
 
 
 def check(tables: Counts, family: Family, *, labels: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the constraints that tables break, in words."""
+    """Return the names of the constraints that tables break."""
     broken = ["negative"] if (tables < 0).any() else []
     if family.parent is not None:
         gap = tables.sum(axis=0) - family.parent

@@ -1,4 +1,4 @@
-"""One family by itself: fit it, round it, check it, and the failsafe where that does not work."""
+"""Solution of one family by itself: fit, round, check, and use the failsafe if that fails."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ __all__ = ["BETWEEN_PASSES", "Options", "Split", "split"]
 
 Real = NDArray[np.float64]
 BETWEEN_PASSES = 0.1
-"""People that are added to the smallest tolerance between two passes, as the Bureau does."""
+"""People added to the smallest tolerance between two passes, as in the Bureau's code."""
 
 
 class _NotConverged(Exception):
-    """A solver that stopped before its tolerance."""
+    """A solver stopped before it reached its tolerance."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """What became of one family."""
+    """Result of one family."""
 
     tables: NDArray[np.int64]  # whole numbers that keep all constraints, shape (parts, cells)
-    real: Real  # what was rounded
+    real: Real  # tables before rounding
     route: str  # see `rounding.Rounded`
     primal: float  # residuals of the solution
     dual: float
-    failure: str = ""  # why it went through the failsafe, if it did
+    failure: str = ""  # reason for the failsafe, if it was used
 
 
 @dataclass(frozen=True)
 class Options:
-    """How one family is solved."""
+    """Options by which a family is solved."""
 
     passes: tuple[tuple[str, ...], ...]  # queries fitted in each pass
-    rounding: tuple[tuple[Groups, ...], ...]  # nested queries whose rounding error is smallest, pass by pass
-    margins: tuple[Groups, ...]  # on which the parent binds in the failsafe, tried in this order; none: no failsafe
+    rounding: tuple[tuple[Groups, ...], ...]  # nested queries whose rounding error is minimized, pass by pass
+    margins: tuple[Groups, ...]  # queries on which the failsafe keeps the parent, tried in order; none: no failsafe
 
     @classmethod
     def at(cls, plan: Plan, level: int) -> Options:
-        """Return how a plan solves the families of a level."""
+        """Return the options of a plan for the families of a level."""
         passes = (plan.passes or {}).get(level) or [[query.name for query in plan.queries[level]]]
         rounded = tuple(tuple(plan.schema.query(name).groups for name in names) for names in plan.rounded(level))
         margins = () if plan.minimal is None else tuple(_kept(plan, level, name) for name in (plan.minimal, "total"))
@@ -54,7 +54,7 @@ class Options:
 
 
 def _kept(plan: Plan, level: int, query: str) -> Groups:
-    """Return what a query and all constraints above a level tell apart: on that the failsafe keeps the parent."""
+    """Return the common refinement of a query and all constraints above a level; the failsafe keeps parents on it."""
     stated: list[Invariant | Bounds] = [*plan.invariants, *plan.bounds]
     names = [query, *(constraint.query for constraint in stated if constraint.level < level)]
     groups = np.array([plan.schema.query(name).groups for name in names])
@@ -62,7 +62,7 @@ def _kept(plan: Plan, level: int, query: str) -> Groups:
 
 
 def split(family: Family, options: Options, labels: Sequence[str], real: Real | None) -> Split:
-    """Split the table of an area over its parts: fit (or take `real`), round, check; failsafe where that fails."""
+    """Split the table of an area over its parts: fit (or use `real`), round, check; use the failsafe if that fails."""
     primal = dual = 0.0
     try:
         if real is None:

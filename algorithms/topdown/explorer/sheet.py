@@ -1,4 +1,4 @@
-"""TopDown's sheet: how the budget is divided over levels and queries, and how accurate each query is."""
+"""TopDown's sheet: the division of the budget over levels and queries, and the accuracy of each query."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PLACES = {level: level.replace(" ", "_") for level in LEVELS}
 KINDS: dict[str, type[ZCDP] | type[PureDP]] = {"zcdp": ZCDP, "puredp": PureDP}
 RELATIONS: tuple[Relation, ...] = ("replace_one", "add_remove")
 ALL, CURVE, NOW = "topdown/all/all", "topdown/curve/all/row", "topdown/curve/now"
-MARGIN, PAYS = f"{ALL}/margin", f"{ALL}/pays"  # wanted of the query that is drawn; who gives the budget for it
-WIDEST = 1e10  # the largest sigma that the sheet knows; margins of much wider noise are not exact in float64
+MARGIN, PAYS = f"{ALL}/margin", f"{ALL}/pays"  # requested for the drawn query; source of its budget
+WIDEST = 1e10  # largest sigma in the sheet; margins of much larger noise are not exact in float64
 POINTS = tuple(f"{place:02}" for place in range(len(margins_around(0))))
 QUANTITIES = ("share", "budget", "sigma", "margin", *OF_TOTALS)
 
 
 def sheet() -> Sheet:
-    """Return the sheet; it starts from the persons of the 2020 redistricting data."""
+    """Return the sheet; its default settings are those of the persons in the 2020 redistricting data."""
     queries = {query: query for query in PERSON_QUERIES}
     published, *others = (_state_of(PRESETS[name], PLACES, queries, DRAWN[name]) for name in NAMES)
     presets: dict[str, State] = {NAMES[0]: {}}
@@ -50,7 +50,7 @@ def sheet() -> Sheet:
 
 
 def sheet_of(settings: Preset, areas: Sequence[str], *, epsilon: float | None, rho: float | None) -> Sheet:
-    """Return the sheet of settings of one's own, with their names of levels and queries in every language."""
+    """Return the sheet of the user's settings; their names of levels and queries are the same in every language."""
     names = (settings.levels_of(areas) if areas else None) or list(settings.levels)
     if not names:
         raise ValueError(f"--areas is needed: {settings.name} names no levels")
@@ -155,7 +155,7 @@ def compute(
     now: Any = results[f"topdown/{row}/margin"]
     results[MARGIN] = None if wanted and given[PAYS] == "share" else now
     results |= {f"{NOW}/margin": now, f"{NOW}/budget": None if now is None else total}
-    for at, margin in enumerate(margins_around(now or 0)):  # the least budget for each, shares unchanged
+    for at, margin in enumerate(margins_around(now or 0)):  # and the least total budget that gives it
         point = f"topdown/curve/{at:02}"
         results[f"{point}/margin"] = None if now is None else margin
         results[f"{point}/budget"] = None if now is None else needed(margin) / float(shares[row])
@@ -165,7 +165,7 @@ def compute(
 
 
 def _shares(given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]) -> dict[str, Fraction]:
-    """Return the shares by query and level: parts over their sums. What has no query has no share."""
+    """Return the shares by query and level: parts over their sums; a level without queries has no share."""
     asked = {level: sum(given[f"topdown/{query}/{level}/parts"] for query in queries) for level in levels}
     parts = {level: given[f"topdown/all/{level}/parts"] for level in levels if asked[level]}
     return {
@@ -177,7 +177,7 @@ def _shares(given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]
 
 
 def _law(promise: Claim, share: Fraction) -> Law | None:
-    """Return the noise of a query with a share of the budget, or None where it would be too wide."""
+    """Return the noise of a query with a share of the budget, or None if it would be too large."""
     try:
         law = Budget(promise, [1], [{"total": 1}]).law(share, "total", 0)
     except ValueError:
@@ -190,7 +190,7 @@ def _sigma(law: Law) -> float:
 
 
 def _state_of(settings: Preset, places: Mapping[str, str], queries: Mapping[str, str], row: str) -> dict[str, Value]:
-    """Return settings as a state, shares as whole parts, by the keys of levels and queries; a row is drawn."""
+    """Return settings as a state of the sheet, with shares as whole parts, by keys; `row` is the drawn query."""
     state: dict[str, Value] = {f"{ALL}/preset": settings.name, CURVE: row}
     if settings.promise is not None:
         state |= {
