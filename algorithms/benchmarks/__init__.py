@@ -72,5 +72,5 @@ _KNOWN = (
 
 
 def benchmarks() -> dict[str, Benchmark]:
-    """Return a `Benchmark` for each name, with the databases on which it is tested; others may lose more."""
+    """Return a `Benchmark` for each name, with the databases on which it is tested; others may have a larger loss."""
     return {known.name: known for known in _KNOWN}

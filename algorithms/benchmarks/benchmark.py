@@ -63,7 +63,7 @@ class PureQueryMechanism(PureBudget, QueryMechanism):
     epsilon: float
 
     def __post_init__(self) -> None:
-        _ = TwoTailedGeometric(self.epsilon)  # refuses a bad one
+        _ = TwoTailedGeometric(self.epsilon)  # refuses a bad epsilon
 
 
 @dataclass(frozen=True, eq=False)

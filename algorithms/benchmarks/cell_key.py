@@ -48,7 +48,7 @@ class CellKey(QueryMechanism):
     blocks: ClassVar[bool] = False
 
     most: int = 2  # largest change of a count, in people, from 1 to 15; D in ptable
-    variance: float = 1.0  # of the noise on every count but 0, in squared people, up to 0.95 `most`; V in ptable
+    variance: float = 1.0  # variance of noise on counts above 0, in squared people, up to 0.95 `most`; V in ptable
 
     def __post_init__(self) -> None:
         if whole_number("most", self.most, least=1) > LARGEST:

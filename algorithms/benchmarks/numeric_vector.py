@@ -128,7 +128,7 @@ class SVT34Parallel(PureQueryMechanism):
     **Source.** Bichsel et al., 2021.
     """
 
-    threshold: float = 1.0  # what answers are compared with, in their units
+    threshold: float = 1.0  # threshold of the answers, in their units
     positives: int = 2  # answers above it after which each of the two stops
 
     def __post_init__(self) -> None:

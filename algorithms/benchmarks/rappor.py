@@ -33,7 +33,7 @@ class OneTimeRAPPOR(QueryMechanism):
 
     f: float = 0.95  # probability with which a bit becomes a fair coin
     hashes: int = 4  # hash functions, 1 to 16
-    bits: int = 20  # of the filter
+    bits: int = 20  # number of bits of the filter
 
     def __post_init__(self) -> None:
         for name, least, most in (("hashes", 1, 16), ("bits", 1, 2**16)):
@@ -45,7 +45,7 @@ class OneTimeRAPPOR(QueryMechanism):
 
     @property
     def rates(self) -> tuple[float, float]:
-        """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
+        """Probability that a bit is reported as 1, if the filter has 0 and if it has 1."""
         return self.f / 2, 1 - self.f / 2
 
     @property
@@ -96,6 +96,6 @@ class RAPPOR(OneTimeRAPPOR):
 
     @property
     def rates(self) -> tuple[float, float]:
-        """How often a bit is reported as 1: where the filter has 0, and where it has 1."""
+        """Probability that a bit is reported as 1, if the filter has 0 and if it has 1."""
         shared = self.f * (self.p + self.q) / 2
         return shared + (1 - self.f) * self.p, shared + (1 - self.f) * self.q

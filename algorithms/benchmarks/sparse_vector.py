@@ -32,7 +32,7 @@ Codes = NDArray[np.int8]
 class SparseVector(PureQueryMechanism):
     """Common base of the six variants; its defaults are those of `SVT6`."""
 
-    threshold: float = 1.0  # what answers are compared with, in their units
+    threshold: float = 1.0  # threshold of the answers, in their units
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -38,7 +38,7 @@ class NoisyCounts(PureBudget, ABC):
     noise: Noise
     published: PublishedTotals | None
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     @property
     def sensitivity(self) -> int:
@@ -90,7 +90,7 @@ class NoisyCounts(PureBudget, ABC):
         known = isinstance(self.law, TwoTailedGeometric) or self.law.tabulated
         return self._log_likelihood if known and self.published is None else None
 
-    def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:  # of some entries, where `entrywise`
+    def _log_likelihood(self, outputs: ArrayLike, counts: ArrayLike) -> Floats:  # or some entries, if `entrywise`
         array, exact = np.asarray(outputs), np.asarray(counts).reshape(-1)
         columns = array.reshape(len(array), -1) if array.ndim else array
         return log_likelihood_of_cells(columns, exact, lambda noisy, true: self.law.logpmf(noisy - true))

@@ -23,7 +23,7 @@ __all__ = [
     *("RetriedNegatives", "SilentInvariant", "SkippedZeros", "TalkativeError", "UnperturbedZeros"),
 ]
 
-ABSENT = -(2**31)  # stands for a row that a table does not have
+ABSENT = -(2**31)  # marks a row that a table does not have
 
 
 # Cells treated differently because they are empty

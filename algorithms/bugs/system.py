@@ -64,7 +64,7 @@ def _moved() -> NeighborPair:
 
 
 def _rare() -> NeighborPair:
-    """Move the only person of a kind."""
+    """Return a pair in which the only person in a cell of the histogram moves to another area."""
     counts = np.array(_moved().x)
     counts[:, -1] = 0
     counts[0, -1] = 1

@@ -48,7 +48,7 @@ class EachCount(ABC):
     """Integer noise of one law on the count of every leaf."""
 
     entrywise: ClassVar[bool] = True
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     @property
     @abstractmethod
@@ -103,7 +103,7 @@ class RDPC(PureBudget):
     tree: Hierarchy
     output: Literal["leaves", "all"] = "leaves"
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Hierarchy):

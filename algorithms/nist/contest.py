@@ -31,7 +31,7 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, tuple[str, ...]]:
         if begins := _FIELD.match(line):
             field = fields.setdefault(begins[1], {})
         elif code := _CODE.match(line):
-            field[code[1].lstrip("0") or "0"] = None  # a value may stand under two headings
+            field[code[1].lstrip("0") or "0"] = None  # a value may be listed twice
     listed = {name: tuple(values) for name, values in fields.items() if values}
     if not listed:
         raise ValueError(f"codebook must list fields and their values as IPUMS does, got none in {name}")

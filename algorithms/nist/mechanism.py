@@ -70,7 +70,7 @@ class NistDp3(PureBudget):
     rows: int = 800_000
     law: Law = "laplace"
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     def __post_init__(self) -> None:
         if not isinstance(self.schema, Schema):
@@ -197,7 +197,7 @@ class HistogramStage:
     only: tuple[int, ...]
     name: Stage
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     @property
     def __name__(self) -> str:

@@ -16,7 +16,7 @@ from audit.arguments import whole_number
 
 __all__ = ["Fitted", "check_rows", "draw_bins"]
 
-MOST_ROWS, MOST_VALUES = 50_000_000, 1_000_000_000  # of a release: a few gigabytes
+MOST_ROWS, MOST_VALUES = 50_000_000, 1_000_000_000  # largest release: a few gigabytes
 
 
 @dataclass(frozen=True, eq=False)

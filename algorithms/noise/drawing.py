@@ -39,7 +39,7 @@ Drawn = TypeVar("Drawn", np.int64, np.float64)
 Sensitivity = float | tuple[float, float] | None
 
 CHUNK = 1 << 17  # draws at a time: 1 MiB a buffer
-LEAST = 1 << 12  # smallest block of secure draws: it takes 40 ms, four times as long as its test and transfer
+LEAST = 1 << 12  # smallest block of secure draws: it takes about four times as long as its test and transfer
 ENTRIES = 1 << 16  # number of entries of a `Table`
 LEFT = np.iinfo(np.int16).min  # table entry that means "draw from the remainder"
 

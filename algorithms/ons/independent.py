@@ -64,7 +64,7 @@ class IndependentNoise:
     nonnegative: bool = False
     perturb_zeros: bool = True
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     def __post_init__(self) -> None:
         _ = CountNoise(self.law, self.epsilon, self.delta)  # checks the whole budget before its parts

@@ -41,8 +41,8 @@ MOST = f"a release must have at most {engine.LARGEST_RELEASE:,} people"
 
 FEW = few_deaths()
 PAIRS = {
-    "among": partial(NeighborPair.add_people, FEW.histogram, (0, 1)),  # to a cell with people
-    "alone": partial(NeighborPair.add_people, FEW.histogram, (0, 0)),  # to an empty cell
+    "among": partial(NeighborPair.add_people, FEW.histogram, (0, 1)),  # adds a person to a cell with people
+    "alone": partial(NeighborPair.add_people, FEW.histogram, (0, 0)),  # adds a person to an empty cell
 }
 
 

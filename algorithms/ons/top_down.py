@@ -77,7 +77,7 @@ class OnsTopDown:
     delta: float = 0.0
     released: Stage = "rounded"
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     def __post_init__(self) -> None:
         levels = tuple(self.levels)

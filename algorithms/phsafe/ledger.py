@@ -45,7 +45,7 @@ class Ledger(Promises):
 
     @property
     def claims(self) -> dict[str, ZCDP | PureDP]:
-        """Both promises."""
+        """Both promises by neighbor relation."""
         return {"unbounded": self.unbounded, "bounded": self.bounded}
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ class PHSafe:
     config: Config
     only: Sequence[tuple[str, str]] | None = None
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
     calls_per_side: ClassVar[int] = 32  # preparing a call takes as long as many runs
 
     def __post_init__(self) -> None:

@@ -71,7 +71,7 @@ class Ledger(Promises):
 
     @property
     def claims(self) -> dict[str, Claim]:
-        """Both promises."""
+        """Both promises by neighbor relation."""
         return {"replaced": self.replaced, "added": self.added}
 
     @property

@@ -53,8 +53,8 @@ class TopDown(Plan):
         Number of processes that solve families and draw blocks of secure noise, as in joblib.
     """
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
+    calls_per_side: ClassVar[int] = 32  # preparing a call takes as long as many runs
 
     @property
     def claim(self) -> Claim:
@@ -133,12 +133,12 @@ class MeasurementStage:
     topdown: TopDown
     keys: tuple[Key, ...]  # released levels and queries, in the order of the output
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
     __name__ = "TopDown measurements"
 
     @property
     def claim(self) -> Claim:
-        """What the stage promises."""
+        """Promise of the stage."""
         plan, promise = self.topdown, self.topdown.claim
         spent = np.zeros(plan.tree.n_nodes, dtype=object)
         for j in range(plan.tree.depth + 1):
@@ -197,8 +197,8 @@ class TableStage:
     name: Name
     nodes: NDArray[np.int64]  # released areas, in the order of the output
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
-    calls_per_side: ClassVar[int] = 32  # what a call prepares takes as long as many runs
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
+    calls_per_side: ClassVar[int] = 32  # preparing a call takes as long as many runs
 
     @property
     def __name__(self) -> str:
@@ -206,7 +206,7 @@ class TableStage:
 
     @property
     def claim(self) -> Claim:
-        """What the stage promises."""
+        """Promise of the stage."""
         return self.topdown.claim
 
     def exact(self, histogram: ArrayLike) -> NDArray[np.int64]:

@@ -153,7 +153,7 @@ def _plain(name: str) -> str:
 SETTINGS: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath("presets.json").read_text("utf-8"))
 """The published settings, in the format of files."""
 PRESETS: Mapping[str, Preset] = {name: _read(name, content) for name, content in SETTINGS.items()}
-"""The settings by name."""
+"""The published settings by name."""
 PERSON_QUERIES = tuple(PRESETS["pl94-2020"].queries["nation"])
 
 

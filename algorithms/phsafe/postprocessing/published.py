@@ -30,7 +30,7 @@ class PublishedTables:
 
     measurements: PHSafe
 
-    threads: ClassVar[bool] = True  # no run writes into what another reads
+    threads: ClassVar[bool] = True  # runs may use threads: no run writes data that another reads
 
     def __post_init__(self) -> None:
         config = self.measurements.config
