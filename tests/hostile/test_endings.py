@@ -231,6 +231,7 @@ def in_its_place(folder):
     yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "attribute", "planted", "way", "patience", "words"),
     [
@@ -365,7 +366,7 @@ SETTINGS = (
 )
 
 
-@pytest.mark.parametrize("name", ["audit", "release ons"])
+@pytest.mark.parametrize("name", [pytest.param("audit", marks=pytest.mark.slow), "release ons"])
 def test_what_a_seed_decides_is_the_same_under_any_settings(baseline, name):
     case = baseline(name)
     for settings in SETTINGS:

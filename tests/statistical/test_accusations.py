@@ -92,21 +92,15 @@ def test_unbounded_losses_have_a_witness_beside_a_finite_bound(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-def test_half_the_noise_is_found_in_200_of_200(epsilon):
-    assert accusations(audits(HalfNoiseGDPC(epsilon), ONE_MORE, 200, size=SIZE, n_jobs=-1)) == 200
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "least"), [(GDPC(0.1), 0.0966), (GDPC(1.0), 0.9961), (Laplace(0.1), 0.0955), (Laplace(1.0), 0.993)]
 )
 def test_one_noisy_count_shows_nearly_all_of_its_loss(mechanism, least):
-    """Medians of 400: their standard error is 0.0001."""
-    results = audits(mechanism, ONE_MORE, 400, size=SIZE, n_jobs=-1)
+    """Medians of 60: their standard error is 0.0003."""
+    results = audits(mechanism, ONE_MORE, 60, size=SIZE, n_jobs=-1)
     found = np.array([result.measured.epsilon for result in results])
     assert least <= np.median(found) <= mechanism.claim.epsilon
-    assert (found > mechanism.claim.epsilon).sum() <= most(400)
+    assert (found > mechanism.claim.epsilon).sum() <= most(60)
 
 
 @pytest.mark.slow

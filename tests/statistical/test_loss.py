@@ -67,7 +67,7 @@ def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     ("epsilon", "event", "audits", "size"),
     [
         (1.0, None, 30, 600),
-        (0.1, "registered", 60, 600),
+        pytest.param(0.1, "registered", 60, 600, marks=slow),
         *(pytest.param(e, event, 400, 4000, marks=slow) for e in (0.1, 1.0, 4.0) for event in (None, "registered")),
     ],
 )
@@ -110,9 +110,9 @@ def test_other_laws_are_exceeded_as_seldom(name, audits, size):
     [
         ("approximate", "fixed"),
         pytest.param("approximate", "early", marks=pytest.mark.slow),
-        ("total variation", "fixed"),
+        pytest.param("total variation", "fixed", marks=pytest.mark.slow),
         pytest.param("total variation", "early", marks=pytest.mark.slow),
-        ("Gaussian", "early"),
+        pytest.param("Gaussian", "early", marks=pytest.mark.slow),
         ("Gaussian", "outputs"),
         ("zero-concentrated", "outputs"),
     ],
@@ -150,7 +150,7 @@ GROUP = ApproxDP(0.5, 0.01).group(2)
 @pytest.mark.parametrize(
     ("mechanism", "claim", "distance"),
     [
-        (leaky(GROUP.epsilon, GROUP.delta), ApproxDP(0.5, 0.01), 2),
+        pytest.param(leaky(GROUP.epsilon, GROUP.delta), ApproxDP(0.5, 0.01), 2, marks=slow),
         (shifted, GaussianDP(1.0), 3),
         pytest.param(shifted, ZCDP(0.5), 3, marks=slow),
     ],

@@ -14,7 +14,7 @@ from audit.measure.one_run import Canaries, measure_loss_one_run
 from tests.audit.audits import answers, one_run_losses
 from tests.helpers import in_full, most
 
-coverage = pytest.mark.parametrize("audits", in_full(100, 1000))
+coverage = pytest.mark.parametrize("audits", [pytest.param(1000, marks=pytest.mark.slow)])  # a second each in short
 EMPTY = Canaries([0] * 400)
 
 
@@ -54,7 +54,7 @@ def misses(audits, truth, *args, **options):
     return sum(loss > truth for loss in one_run_losses(audits, *args, **options))
 
 
-@coverage
+@pytest.mark.parametrize("audits", in_full(60, 1000))
 @pytest.mark.parametrize("options", [{}, {"share": 0.3}], ids=["all", "a share"])
 def test_pure_promises_are_kept(audits, options):
     assert misses(audits, 1.0, GDPC(1.0), Canaries([100] * 1000), PureDP(1.0), **options) <= most(audits)
@@ -125,7 +125,7 @@ def seldom_more(claim, seldom, share, accuracy):
 TIED = [(GaussianDP(1.0), 0.06, 0.9713), (ZCDP(0.5), 0.06, 0.9804)]
 
 
-@pytest.mark.parametrize("audits", in_full(100, 1000))
+@coverage
 @pytest.mark.parametrize(("claim", "seldom", "accuracy"), TIED, ids=["mu 1", "rho 0.5"])
 def test_curves_are_kept_where_canaries_lose_more_together(audits, claim, seldom, accuracy):
     law = seldom_more(claim, seldom, 0.05, accuracy)
