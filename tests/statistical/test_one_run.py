@@ -151,7 +151,7 @@ def test_approximate_promises_are_kept_where_canaries_fail_together(audits, told
 # The mistakes
 
 
-@pytest.mark.parametrize("audits", in_full(400, 1000))
+@coverage
 def test_a_share_chosen_after_the_run_misses(audits):
     """The same release read with twelve shares, the best one reported: wrong 16 times in 100, not 5."""
     shares = np.geomspace(1.0, 0.02, 12)
