@@ -126,6 +126,7 @@ const speech = (() => {
     const significant = digits => ({minimumSignificantDigits: digits, maximumSignificantDigits: digits});
     if (value === null || value === undefined) return "";
     if (shown === "text") return word(value);
+    if (shown === "guess" && value > 0.999 && value < 1) return word("page.guess.nearly");
     if (shown === "guess") return word("page.guess", {number: formatter(fixed(1)).format(Math.ceil(1000 * value - 1e-9) / 10)});
     if (shown === "whole" && size < 1e15) return format(fixed(0));
     if (shown === "share") return format({style: "percent", ...size < 0.01 ? significant(2) : fixed(2)});

@@ -16,9 +16,11 @@ import pytest
 from algorithms.counts import explorer as counts
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import sheet as phsafe_sheet
+from audit.explorer.page import _text
 from tests.audit.explorer.settings import differing
 
 NODE = shutil.which("node")
+WORDS = json.loads((resources.files("audit.explorer") / "static" / "words.en.json").read_text("utf-8"))
 RUN = """
 const fs = require("fs"), {scripts, name, states, data} = JSON.parse(fs.readFileSync(0, "utf8")), sheets = {};
 eval(`"use strict";${scripts.join("\\n")}`);
@@ -37,6 +39,12 @@ const sentence = file => {
     }
 };
 console.log(JSON.stringify(given.map(sentence)));
+"""
+GUESSES = """
+const {state, words, values} = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const document = {getElementById: () => ({textContent: JSON.stringify({sheets: [], words: {en: words}})})};
+Object.defineProperty(globalThis, "navigator", {value: {languages: ["en"], language: "en"}});
+console.log(eval(`"use strict";${state};JSON.stringify(values.map(value => speech.number(value, "guess")))`));
 """
 PIECES = (
     '{ } [ ] , : " \\ \\ud800 - 0 .5 -1 1e5 1e308 1e-30 1e-300 true null NaN Infinity "1" "PH2" "tau" "tau":1, {} é'
@@ -65,6 +73,15 @@ def compare(sheet, states):
 
 def test_numbers_at_the_published_state():
     compare(counts.sheet(), [counts.sheet().published])
+
+
+def test_a_guess_that_may_be_wrong_is_never_shown_as_certain():
+    """In the words of the terminal."""
+    static, values = resources.files("audit.explorer") / "static", [0.7310586, 0.999, 0.99901, 1 - 1e-12, 1]
+    fields = {"state": (static / "state.js").read_text("utf-8"), "words": WORDS, "values": values}
+    done = subprocess.run([NODE, "-e", GUESSES], input=json.dumps(fields), capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [_text(value, "guess", WORDS) for value in values]
+    assert json.loads(done.stdout)[2:] == ["more than 99.9 of 100", "more than 99.9 of 100", "100.0 of 100"]
 
 
 def test_the_page_reads_and_refuses_the_settings_that_a_release_does(tmp_path):
