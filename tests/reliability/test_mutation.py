@@ -52,20 +52,9 @@ def test_tests_that_enter_the_function_kill_what_they_can_tell_apart(tmp_path):
     assert (found["killed"], found["tried"]) == (1, 1 + len(left))
 
 
-@pytest.mark.parametrize(
-    ("test", "words"),
-    [
-        ("def test_nothing():\n    assert False\n", "tests must pass on the source as it is, got exit code 1 of"),
-        ("import toy.words, sys\n\n\ndef test_nothing():\n    pass\n", None),
-    ],
-)
-def test_tests_that_fail_anyway_prove_nothing(tmp_path, test, words):
-    room = toy(tmp_path, test=test)
-    if words is None:
-        assert mutation.score([room], size=None, jobs=1)["killed"] == 0
-    else:
-        with pytest.raises(RuntimeError, match=words):
-            mutation.score([room], jobs=1)
+def test_tests_that_fail_anyway_prove_nothing(tmp_path):
+    with pytest.raises(RuntimeError, match="tests must pass on the source as it is, got exit code 1 of"):
+        mutation.score([toy(tmp_path, test="def test_nothing():\n    assert False\n")], jobs=1)
 
 
 @pytest.mark.slow
