@@ -198,5 +198,3 @@ def test_bad_input_is_refused_in_one_line():
         SVT3(1.0).log_likelihood([[0, 1]], [1, 1])
     with refused(ValueError, "outputs must have shape (3, 2) a run, got shape (4, 2, 2)"):
         SVT34Parallel(1.0).log_likelihood(np.zeros((4, 2, 2)), [1, 1])
-    with refused(ValueError, "answers must be near enough for 16384 panels, got 3.33e+08"):
-        SVT1(1.0).log_likelihood([[0, 1]], [1000000000.0, 1])

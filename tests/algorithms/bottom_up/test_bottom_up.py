@@ -24,7 +24,7 @@ from algorithms.schema import Schema
 from audit.claims import PureDP
 from audit.neighbors import NeighborPair
 from experiments.bottom_up_curve import curve, smallest_epsilon
-from tests.helpers import pair_of, refuses
+from tests.helpers import refuses
 
 TREE = Hierarchy.from_codes(["a", "b", "a", "b", "c"], ["1", "1", "2", "2", "1"])
 COUNTS = np.array([[5, 3], [2, 0], [7, 7], [1, 1], [9, 0]])  # areas a 22, b 4, c 9
@@ -192,8 +192,7 @@ def test_the_loss_of_a_record_is_its_share_of_the_largest_weight(weight, changed
 
 def test_bugs_of_weights_lose_what_they_say_and_fractional_counts_hide_whole_weights():
     pair = NeighborPair.add_record(records([0, 2.0], [1, 1.0]), [1, 4.5])
-    for kind, loss in ((WeightsIgnored, 5), (FractionalCounts, math.inf)):
-        assert kind(1.0, 4.5, (2,)).exact_loss(pair).maximum == pytest.approx(loss)
+    assert WeightsIgnored(1.0, 4.5, (2,)).exact_loss(pair).maximum == pytest.approx(5)
     bug = FractionalCounts(1.0, 4.0, (1,))
     pair = NeighborPair.add_record(records([0, 2.25]), [0, 3.0])
     assert bug.counts(pair.y).tolist() == [5.25]
@@ -357,7 +356,6 @@ VALUES = {
     "noisy must have shape (..., leaves, cells), got (1,)": lambda: BottomUp(1.0).tables([3]),
     "margins need a schema of 1 to 12 attributes, got none": lambda: BottomUp(1.0).margins([[3]]),
     "noisy must have 6 cells in each area, got 1": lambda: MARGINS([[3]]),
-    "the two databases must have the same leaves, got 1 and 2": lambda: BottomUp(1.0).exact_loss(pair_of([3], [3, 4])),
     "published totals need a tree of areas, got none": lambda: BottomUp(1.0, published=published(5)),
     f"{PUBLISHED} one for each of 3 areas of level 1, got 1": lambda: BottomUp(1.0, TREE, published=published(5)),
     f"{PUBLISHED} whole numbers of people, 0 or more, got -5": lambda: published(-5),
@@ -377,7 +375,6 @@ VALUES = {
         [[0, 2**31]] * 4
     ),
     "replicates must be at least 2, got 1": lambda: measured(replicates=1),
-    "confidence must be between 0 and 1, got 1": lambda: measured(confidence=1),
     "level 0 needs a tree of areas, got none": lambda: measured(level=0),
     "accuracy needs a true count above 0, got zeros only": lambda: measured(counts=[0, 0]),
     "at least one area must be reported, got none that agrees with its published total": lambda: measured(

@@ -105,14 +105,6 @@ def test_sums_have_cells():
     refuses(ValueError, "cells must be at least 1, got 0", mean_error, TwoTailedGeometric(1.0), 0)
 
 
-def test_settings_out_of_range():
-    for key, value, rule in [
-        ("counts/all/all/epsilon", 0.0, "a number from 0.01 to 20, got 0.0"),
-        ("counts/bottom_up/all/bits", 54, "a whole number from 2 to 53, got 54"),
-    ]:
-        refuses(ValueError, f"{key} must be {rule}", getattr, Explored(sheet(), {key: value}), "results")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -73,13 +73,9 @@ def test_the_national_table_is_sparse_and_its_variables_depend_on_each_other(dea
     sex, age, marital, month, cause = (list(levels) for levels in deaths.schema.attributes.values())
     assert 0.47 < national[sex.index("male")].sum() / national.sum() < 0.5
     assert national[:, : age.index("15-34"), marital.index("single") + 1 :].sum() == 0  # no child is married
-    widowed = national[:, :, marital.index("widowed")].sum(axis=(2, 3)) / national.sum(axis=(2, 3, 4))
-    assert widowed[sex.index("female"), age.index("85+")] > 0.7 > 0.5 > widowed[sex.index("male"), age.index("85+")]
     causes = dict(zip(cause, national.sum(axis=(0, 1, 2)).T.tolist(), strict=True))
     january, july = causes["J respiratory"][month.index("January")], causes["J respiratory"][month.index("July")]
     assert january > 1.8 * july
-    young = national[:, age.index("15-34")].sum(axis=(0, 1, 2))
-    assert cause[int(young.argmax())] == "U-Y external"
 
 
 @settings(max_examples=8, deadline=None)

@@ -137,27 +137,19 @@ def test_fourteen_tables_of_the_pilot():
     assert cells == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
 
 
-@pytest.mark.parametrize(
-    ("message", "histogram"),
-    [
-        ("histogram must have the shape (leaves, cells) = (4, 6), got (4, 5)", HISTOGRAM[:, :5]),
-        ("counts must not be negative, got -30", -HISTOGRAM),
-    ],
-)
-def test_histograms_that_break_a_rule(message, histogram):
+def test_histograms_have_the_shape_of_tree_and_schema():
     for mechanism in (independent(), top_down()):
-        refuses(ValueError, message, mechanism, histogram, 1, np.random.default_rng(0))
+        rule = "histogram must have the shape (leaves, cells) = (4, 6), got (4, 5)"
+        refuses(ValueError, rule, mechanism, HISTOGRAM[:, :5], 1, np.random.default_rng(0))
 
 
 EVENLY = "each level must divide the one above it evenly, got level"
 MINOR = Schema(SCHEMA.attributes, {"minor": Grouping("age", {"yes": ["0-17"], "no": ["18-64", "65+"]})})
 LAST = Table(2, "detailed")
 VALUES = {
-    "epsilon must be positive and finite, got 0.0": lambda: independent(epsilon=0.0),
     "law must be one of laplace, geometric, gaussian, got 'normal'": lambda: independent(law="normal"),
     "delta must be 0 for laplace noise, got 0.1": lambda: independent(delta=0.1),
     "tables must name one table at least, got none": lambda: independent(tables=[]),
-    "level must be in 0..2, got 3": lambda: independent(tables=[Table(3, "sex")]),
     "tables must name each table once, got level 1: sex*age twice": lambda: independent(
         tables=[Table(1, "sex*age"), Table(1, "age*sex")]
     ),
@@ -175,7 +167,6 @@ VALUES = {
     f"{EVENLY} 2: detailed below level 1: minor": lambda: top_down(
         schema=MINOR, levels=[LEVELS[0], Table(1, "minor"), LAST], shares=("1/3",) * 3
     ),
-    "tables must be some of 0 to 3, got [4]": lambda: top_down().stage("measurements", only=[4]),
     "only must be of the measurements, got it of 'rounded'": lambda: top_down().stage("rounded", only=[1]),
     "stage must be one of measurements, adjusted, rounded, tables, got 'none'": lambda: top_down().stage("none"),
     "areas must end at one level, and '2' ends above it": lambda: top_down(tree=Hierarchy.from_parents([-1, 0, 0, 1])),
@@ -185,9 +176,6 @@ VALUES = {
     "tables must have one cell at least, got none": lambda: utility([], []),
 }
 TYPES = {
-    'share of level 1: sex must be exact, a Fraction or text such as "1/3", got 0.5': lambda: independent(
-        shares=(0.5, 0.25, 0.25)
-    ),
     "tables must be named by whole numbers, got 0.0": lambda: independent().only([0.0]),
     "tree and schema must be a Hierarchy and a Schema, got Schema and Hierarchy": lambda: OnsTopDown(SCHEMA, TREE, 1),
 }
@@ -244,14 +232,6 @@ def test_log_likelihood_is_the_law_of_the_release(law, nonnegative, rounded):
     x, y = np.zeros_like(HISTOGRAM), np.zeros_like(HISTOGRAM)
     x[0, 0], y[0, 0] = 1, 2
     averages_one(IndependentNoise(TREE, SCHEMA, 1.0, [Table(0, "sex")], **options), x, y, 20_000)
-
-
-@pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])
-def test_a_count_raised_to_0_has_the_probability_of_all_below(law):
-    options = {"law": law, "delta": 0.05 * (law == "gaussian"), "nonnegative": True}
-    release = IndependentNoise(TREE, SCHEMA, 1.0, [Table(0, "total")], **options)
-    outputs, people = np.arange(-1.0, 400)[:, np.newaxis], np.eye(4, 6, dtype=int)
-    assert np.exp(release.log_likelihood(outputs, people)).sum() == pytest.approx(1)
 
 
 # Method 2
@@ -376,9 +356,6 @@ def test_gaussian_levels_keep_their_shares_of_epsilon_and_delta():
         assert law.delta_at(claim.epsilon) == pytest.approx(claim.delta, rel=1e-6)
         assert law.delta_at(claim.epsilon) <= claim.delta
     assert mechanism.stage("measurements").exact_loss(NeighborPair.add_people(HISTOGRAM, (0, 0))) is None
-    drawn = mechanism.stage("measurements", only=[3])(HISTOGRAM, 4000, np.random.default_rng(3)) - HISTOGRAM.reshape(-1)
-    spread = drawn.std() / mechanism.noises[3].scale  # of 96,000 values: 6 standard errors are 0.014, false alarm 2e-9
-    assert spread == pytest.approx(1, abs=0.014)
 
 
 @pytest.mark.parametrize("law", ["laplace", "geometric", "gaussian"])

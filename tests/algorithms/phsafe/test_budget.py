@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,19 +169,15 @@ def test_name_of_a_preset_is_no_path(tmp_path, monkeypatch):
         read_config(Path("us"))
 
 
-def test_config_is_read_only_and_can_be_copied():
+def test_settings_stay_whatever_happens_to_what_they_were_made_of():
     values = US.to_dict()
     config = read_config(values)
     values["privacy_budget"]["PH2"]["usa_*"] = -1
     values["state_filter"].clear()
-    assert config == US  # it keeps a copy of its own
-    with pytest.raises(FrozenInstanceError):
-        US.reader = "parquet"
+    assert config == US == copy.deepcopy(US) == read_config(US)
     for mapping in (US.privacy_budget["PH2"], US.tau):
         with pytest.raises(TypeError):
             mapping["usa_*"] = 1
-    for twin in (copy.deepcopy(US), copy.copy(US), read_config(US), Config(US.privacy_budget, US.tau, list(US.states))):
-        assert twin == US
     numbers = Config(fill(np.float32(0.5)), dict.fromkeys(US.tau, np.int64(3)), US.states)
     assert (numbers.total, numbers.stability("PH2")) == (23, 8)
 
@@ -234,7 +230,6 @@ def test_bad_settings_are_one_line_with_rule_and_value(values, kind, words):
     [
         ("[]", r"{path}: config must be an object with the keys privacy_budget, .*, got \[\]$"),
         (json.dumps(US.to_dict()).replace("0.662976", "1e999"), "{path}: .*of PH3 state_A-G must be .*, got inf"),
-        ("", r"config \(us, pr or a file\) must be JSON, got {path}: "),
         ('{"tau": 1, "reader": "csv", "tau": 2}', r"config \(us, pr or a file\) must be JSON, got {path}: "),
     ],
 )

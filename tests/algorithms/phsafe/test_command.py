@@ -190,11 +190,10 @@ def test_couples_that_contradict_themselves_are_counted_before_the_release(phsaf
         (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),
         (command("--recode", "list.json"), "recode must be an object with persons, units, geo alone, got [1]"),
         (command("--recode", "homes.json"), "with persons, units, geo alone, got ['homes']"),
-        (command("--recode", "age.json"), "recode of geo must make columns among RTYPE, MAFID, TABBLKST, "),
     ],
 )
 def test_options_that_are_wrong(phsafe, arguments, message):
-    for name, content in (("list", [1]), ("homes", {"homes": {}}), ("age", {"geo": {"QAGE": {"constant": 1}}})):
+    for name, content in (("list", [1]), ("homes", {"homes": {}})):
         Path(f"{name}.json").write_text(json.dumps(content))
     assert message in refused_by(phsafe, *arguments)[-1]
 

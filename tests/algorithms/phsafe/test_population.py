@@ -58,18 +58,6 @@ def test_not_a_byte_changes_from_one_version_to_the_next_unnoticed(bundled):
     assert hashlib.sha256(lines.encode()).hexdigest() == known
 
 
-def test_the_extract_is_that_of_the_notice():
-    notice = (DATA / "NOTICE.md").read_text("utf-8")
-    row = next(line for line in notice.splitlines() if line.startswith("| `pseudopeople.csv.gz`"))
-    _, _, rows, columns, people, digest, _ = (cell.strip() for cell in row.split("|"))
-    content = gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes())
-    assert digest == f"`{hashlib.sha256(content).hexdigest()}`"
-    assert (rows, people) == ("10,387", "10,387 (simulated)")
-    assert columns == ", ".join(source_rows()[0])
-    assert "Copyright (c) 2023, Institute for Health Metrics and Evaluation" in notice
-    assert "Neither the name of the copyright holder" in notice
-
-
 def test_what_the_source_says_is_kept(bundled):
     rows, persons = source_rows(), bundled.persons
     assert list(load_households().persons.rows()) == [row[:-1] for row in persons.rows()]  # but for their sex

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import sys
 
@@ -178,29 +177,24 @@ def test_what_is_written_is_what_is_read_in_files_like_those_of_production(out, 
     assert json.loads((out / "release.json").read_text())["promise"]["rho"] == noisy.config.total
 
 
-def test_an_empty_folder_is_replaced_in_one_step_and_files_have_the_usual_permissions(tmp_path, monkeypatch):
+def test_an_empty_folder_is_replaced_in_one_step_and_a_link_stays(tmp_path, monkeypatch):
+    """Whom files are for, `tests/hostile/test_endings.py` says."""
+
     def write(out):
         with whole_folder(out) as staged:
             (staged / "inner").mkdir()
-            for name in ("a.csv", "inner/b.csv"):
-                write_rows(staged / name, ["A"], [])
+            write_rows(staged / "inner" / "b.csv", ["A"], [])
 
     out, other, linked = tmp_path / "out", tmp_path / "other", tmp_path / "linked"
     out.mkdir(0o700)
     other.mkdir()
     linked.symlink_to(other, target_is_directory=True)
     monkeypatch.chdir(tmp_path)
-    former = os.umask(0o027)
-    try:
-        for folder in ("out", "new", linked):
-            write(folder)
-    finally:
-        os.umask(former)
+    for folder in ("out", "new", linked):
+        write(folder)
     assert linked.is_symlink()
-    assert [path.stat().st_mode & 0o777 for path in (out, tmp_path / "new")] == [0o700, 0o750]
-    for folder in (out, tmp_path / "new", other):
-        assert contents(folder) == {"a.csv": b"A\n", "inner/b.csv": b"A\n"}
-        assert {path.stat().st_mode & 0o777 for path in folder.rglob("*.*")} == {0o640}
+    assert out.stat().st_mode & 0o777 == 0o700
+    assert all(contents(folder) == {"inner/b.csv": b"A\n"} for folder in (out, tmp_path / "new", other))
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     refuses(ValueError, "out must not be the current folder or a mount, got .", write, ".")
@@ -249,14 +243,9 @@ def changed(table, column, place, value):
 CELLS = "PH3 must have each of 280 cells once, and the noise of its budget"
 DAMAGES = {
     "a row less": (lambda t: t.where(np.arange(len(t)) != 5), CELLS),
-    "a row in the place of another": (
-        lambda t: Frame.concatenate([t.where(np.arange(len(t)) != 5), t.where(np.arange(len(t)) == 6)]),
-        CELLS,
-    ),
     "a state that is not in the data": (lambda t: changed(t, "REGION_ID", 279, "01"), CELLS),
     "another law": (lambda t: changed(t, "NOISE_DISTRIBUTION", 0, "Two-Sided Geometric"), CELLS),
     "a variance a little off": (lambda t: changed(t, "VARIANCE", 9, 9800.02), CELLS),
-    "no variance": (lambda t: changed(t, "VARIANCE", 9, math.nan), CELLS),
     "columns in another order": (lambda t: Frame({n: t[n] for n in reversed(t.columns)}), CELLS),
     "another count": (lambda t: changed(t, "COUNT", 0, t["COUNT"][0] + 1), "PH3.csv must hold the noisy table"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +16,10 @@ def frame():
     return Frame({"CELL": ["2", "10", "3"], "COUNT": np.array([470, 0, -1]), "SHARE": [0.5, 1.25, 1e-9]})
 
 
-def test_columns_rows_and_length(frame):
-    assert frame.columns == ("CELL", "COUNT", "SHARE")
-    assert len(frame) == 3
-    assert list(frame.rows()) == [("2", 470, 0.5), ("10", 0, 1.25), ("3", -1, 1e-9)]
+def test_rows_have_values_of_python_and_a_frame_cannot_be_changed(frame):
     assert [type(value) for value in next(frame.rows())] == [str, int, float]
     assert repr(frame) == "Frame(3 rows: CELL, COUNT, SHARE)"
-    assert (len(Frame({})), Frame({}).columns, list(Frame({}).rows())) == (0, (), [])
-
-
-def test_a_frame_cannot_be_changed(frame):
+    assert (len(Frame({})), list(Frame({}).rows())) == (0, [])
     with pytest.raises(ValueError, match="read-only"):
         frame["COUNT"][0] = 1
     with pytest.raises(TypeError):
@@ -45,21 +38,8 @@ def test_columns_of_different_lengths_are_refused():
     refuses(ValueError, "columns must have one length, got A 2, B 3", Frame, {"A": [1, 2], "B": [1, 2, 3]})
 
 
-def test_where_and_concatenate(frame):
-    few = frame.where(frame["COUNT"] > -1)
-    assert list(few.rows()) == [("2", 470, 0.5), ("10", 0, 1.25)]
-    both = Frame.concatenate([few, frame])
-    assert list(both.rows()) == [*few.rows(), *frame.rows()]
-    assert both.columns == frame.columns
-
-
-def test_a_written_table_has_the_line_ends_of_production_and_the_usual_permissions(tmp_path, frame):
-    former = os.umask(0o027)
-    try:
-        frame.to_csv(str(tmp_path / "a.csv"), separator="|")
-    finally:
-        os.umask(former)
-    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o640
+def test_a_written_table_has_the_line_ends_of_production(tmp_path, frame):
+    frame.to_csv(str(tmp_path / "a.csv"), separator="|")
     assert (tmp_path / "a.csv").read_bytes() == b"CELL|COUNT|SHARE\n2|470|0.5\n10|0|1.25\n3|-1|1e-09\n"
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from algorithms.release.duck import DuckDB
-from algorithms.release.intake import read_histogram, read_records
-from algorithms.release.recoding import FORM, Recoded, recoded
-from algorithms.schema import Schema
+from algorithms.release.recoding import FORM, Recoded
 from tests.algorithms.releases import all_but_reading, record, refused_in_one_line, released
 from tests.helpers import refuses
 
@@ -64,17 +62,6 @@ def test_parquet_keeps_its_types_and_other_columns_are_as_they_are(desk, tmp_pat
     types, rows = made(columns, "sex, age, n", "p.parquet")
     assert types == {"sex": "text", "age": "real", "a": "real", "n": "whole"}
     assert rows == [("f", 20.0, 2), ("m", 1.5, 1)]
-
-
-def test_counts_are_those_of_a_file_with_codes(desk):
-    schema = Schema({"sex": ("f", "m"), "age": ("0-17", "18+")})
-    desk({"p.csv": "area,gender,years\nA,male,3\nA,female,18\nB,male,99\n"})
-    sexes, ages = {"male": "m", "female": "f"}, {"0-17": "0-17", "18-": "18+"}
-    desk({"r.json": {"sex": {"from": "gender", "values": sexes}, "age": {"from": "years", "ranges": ages}}})
-    source = recoded("data", Path("p.csv"), "r.json", ["area", *schema.attributes, None])
-    assert read_histogram(source, schema, ["area"])[1].tolist() == [[0, 1, 1, 0], [0, 0, 0, 1]]
-    assert read_records(source, schema).tolist() == [[1, 0], [0, 1], [1, 1]]
-    assert recoded("data", "p.csv", None, []) == "p.csv"
 
 
 REFUSED = {

@@ -111,14 +111,12 @@ def test_a_release_that_is_interrupted_leaves_nothing(release, files, system, mo
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_release_refuses_what_is_wrong_with_its_options_and_files(release, system):
-    option, first, *_ = SYSTEMS[system].split()
+    first = SYSTEMS[system].split()[1]
     for more, rule in (
         (("--out", "out", "--seed", "-1"), "seed must be 0 or more, got -1"),
         (("--out", first, "--seed", "1"), f"out must be a new or an empty folder, got {first}"),
         (("--seed", "1"), "Missing option '--out'"),
         (("--out", "out", "--seed", "1", "--memory", "plenty"), "DuckDB cannot start: "),
-        (("--out", "out", "--seed", "1", option, "nowhere.csv"), "there is no file "),
-        (("--out", "out", "--seed", "1", option, "persons.xlsx"), ".parquet file"),
     ):
         assert rule in refused_by(release, system, *more)[-1]
 

@@ -112,7 +112,6 @@ BAD_PRESETS = [
     ("micro", {"passes": {1: [["total"]]}}, "passes of level 1 must name its queries once, detailed"),
     ("micro", {"passes": [["detailed"]]}, "TypeError: passes must be a mapping of levels"),
     ("micro", {"invariants": [Invariant("total", 1)] * 2}, "invariants must be distinct"),
-    ("micro", {"invariants": [Invariant("total", 7)]}, "level must be in 0..2, got 7"),
     ("micro", {"invariants": [("total", 0)]}, "TypeError: invariants must each be Invariant, got"),
     ("micro", {"bounds": ["x"]}, "TypeError: bounds must each be Bounds, got 'x'"),
 ]
@@ -135,7 +134,6 @@ CONFLICTING = [Bounds("a", "age", 2, [5, 2], None), Bounds("h", "home", 2, None,
         ({"budget": 1.0}, "budget must be a Budget, got float"),
         ({"tree": Hierarchy.regular(2, 1)}, "each of 2 levels of the tree, got 3"),
         ({"budget": Budget(BOUNDED, [0, "1/2", "1/2"], HALVES.queries)}, "the root must be measured"),
-        ({"rounding": {3: [["age"]]}}, r"level must be in 0\.\.2, got 3"),
         ({"bounds": CONFLICTING}, "a and h conflict: total in 5 would be 7 or more and 4 or less"),
     ],
 )
@@ -195,12 +193,9 @@ def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:
 
 
 def test_bad_histograms_are_refused() -> None:
-    for histogram, error, words in (
-        (np.ones((2, 6)), ValueError, "shape \\(3, 6\\): leaves of the tree, cells of the schema; got \\(2, 6\\)"),
-        (np.full((3, 6), -1), ValueError, "must not be negative, got -1"),
-        (np.full((3, 6), 0.5), ValueError, "whole numbers of people, got 0.5"),
-        (np.full((3, 6), "1"), TypeError, "whole numbers of people"),
-        (np.full((3, 6), 2**38), ValueError, "less than 2\\*\\*40 people"),
+    for histogram, words in (
+        (np.ones((2, 6)), "shape \\(3, 6\\): leaves of the tree, cells of the schema; got \\(2, 6\\)"),
+        (np.full((3, 6), 2**38), "less than 2\\*\\*40 people"),
     ):
-        with pytest.raises(error, match=words):
+        with pytest.raises(ValueError, match=words):
             TopDown(SCHEMA, TREE, HALVES).measure(histogram, np.random.default_rng(1))

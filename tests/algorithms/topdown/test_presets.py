@@ -104,31 +104,20 @@ KEYS = (
 )
 TOWN = "levels must be of nation, state, county, got 'town'"
 REFUSED = [
-    ("{", "specification must be JSON, got spec.json: "),
     ([1], 'spec.json must hold an object, {"attributes": ...}, got [1]'),
     ({"epsilon": 1}, f"keys of spec.json must be of {KEYS}, got 'epsilon'"),
-    ({"attributes": ["sex"]}, """"attributes" with the levels of each, got {'attributes': ['sex']}"""),
     ({"groupings": {"old": ["age"]}}, "groupings in spec.json must have the form {"),
     ({"promise": {"epsilon": 1, "rho": 1}}, 'promise in spec.json must be {"epsilon": number} or {"rho": number}'),
     ({"promise": {"delta": 1}}, "0 or more, got {'delta': 1}"),
-    ({"promise": {"rho": "1/0"}}, "0 or more, got {'rho': '1/0'}"),
     ({"promise": {"epsilon": -1}}, "0 or more, got {'epsilon': -1}"),
-    ({"promise": {"epsilon": "1e999"}}, "epsilon must be positive and finite, got inf"),
     ({"promise": 1}, 'promise in spec.json must have the form {"epsilon": 1}, got 1'),
     ({}, "a budget is needed, --epsilon or --rho: spec.json has no promise"),
     ({"levels": {"nation": True}}, "levels in spec.json must have the form {\"nation\": 1}, got {'nation': True}"),
-    ({"levels": {"nation": 0.5}}, 'share of nation must be exact, a Fraction or text such as "1/3", got 0.5'),
-    ({"levels": {"nation": "1/2", "state": "1/3"}}, "shares of the levels must add up to 1, got 5/6: 1/6 too little"),
     (
         {"levels": {"nation": "1/2", "state": "1/2"}},
         "columns of areas must be named after the levels of spec.json below nation, which is all areas together: "
         "state; got state, county",
     ),
-    (
-        {"queries": {"county": {"sex": "1/2", "age": "3/4"}}},
-        "queries at county must add up to 1, got 5/4: 1/4 too much",
-    ),
-    ({"queries": {"county": {"race": 1}}, "promise": {"rho": 1}}, "each of sex, age, got 'race'"),
     *(
         ({key: value, "promise": {"rho": 1}}, TOWN)
         for key, value in {
@@ -181,8 +170,6 @@ def test_a_pair_keeps_what_is_published_exactly(desk):
         "persons.csv", **options | {"spec": written({"attributes": ATTRIBUTES}, "plain.json")}
     )
     assert (list(plain.pairs), plain.runs) == (["replaced", "added"], 200_000)
-    with pytest.raises(ValueError, match="sex: must be from one of the columns of persons"):
-        systems()["topdown"].on("persons.csv", recode=written({"sex": {"from": "gender"}}, "recode.json"), **options)
     written({**WHOLE, "invariants": {"county": "detailed"}})
     with pytest.raises(ValueError, match=r"^a person must be able to have another cell within the invariants of spec"):
         systems()["topdown"].on("persons.csv", **options)

@@ -50,14 +50,6 @@ def plan(promise=PROMISE, tree=TREE, **options):
     return TopDown(SCHEMA, tree, Budget(promise, ["1/4", "1/4", "1/2"], QUERIES), **options)
 
 
-VARIANTS = {
-    "concentrated": {},
-    "pure": {"promise": PureDP(2.0, "replace_one")},
-    "total": {"invariants": [Invariant("total", 1), Invariant("sex", 0)]},
-    "bounds": {"bounds": [Bounds("few old women", "detailed", 2, None, [99, 99, 9, 99, 99, 99])]},
-}
-
-
 def rng(seed=1):
     return np.random.default_rng(seed)
 
@@ -83,11 +75,10 @@ def tables_of(out, topdown, areas=AREAS):
     return tables
 
 
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS)
-def test_what_is_in_memory_is_written(tmp_path, options):
-    topdown = plan(**options)
+def test_what_is_measured_or_exact_is_written(tmp_path):
+    topdown = plan(invariants=[Invariant("total", 1), Invariant("sex", 0)])
     release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS)
-    measurements, estimate = in_memory(topdown, HISTOGRAM)
+    measurements = topdown.measure(HISTOGRAM, rng())
     rows, wanted = [tuple(row.values()) for row in rows_of(tmp_path / "out" / "noisy_measurements.csv")], []
     for (level, query), noisy in measurements.noisy.items():
         measured = np.isfinite(noisy.variance)
@@ -96,7 +87,6 @@ def test_what_is_in_memory_is_written(tmp_path, options):
     assert [(level, query, count, variance) for level, *_, query, _, count, variance in rows] == wanted
     known = [str(count) for counts in measurements.known.values() for count in counts.ravel()]
     assert [row["COUNT"] for row in rows_of(tmp_path / "out" / "invariants.csv")] == known
-    np.testing.assert_array_equal(tables_of(tmp_path / "out", topdown), estimate.tables)
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
@@ -131,7 +121,8 @@ def test_columns_say_what_is_exact(tmp_path, invariants, exact):
 
 
 def test_the_record_says_what_was_run(tmp_path, monkeypatch):
-    topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], **VARIANTS["bounds"])
+    bounds = [Bounds("few old women", "detailed", 2, None, [99, 99, 9, 99, 99, 99])]
+    topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], bounds=bounds)
     estimate = in_memory(topdown, HISTOGRAM)[1]
 
     def failed(*given, **options):
@@ -291,7 +282,7 @@ def test_tables_that_break_a_constraint_are_not_written(tmp_path, monkeypatch, s
     assert not list(tmp_path.iterdir())
 
 
-LEVELS, COUNTS = Schema({"level": ("a", "b")}), Schema({"count": ("a", "b")})
+LEVELS = Schema({"level": ("a", "b")})
 TWINS = Hierarchy.from_parents([-1, 0, 0, 1, 1, 2], [0, 1, 2, 3, 3, 3])
 TWICE = "areas, attributes and other columns of a file must have different names, got '{}' twice$"
 
@@ -300,11 +291,9 @@ TWICE = "areas, attributes and other columns of a file must have different names
     ("topdown", "areas", "rule"),
     [
         (plan(), ["county"], "areas must name each of 2 levels below the root, got county$"),
-        (plan(), ["county", "COUNTY"], TWICE.format("county")),
         (plan(), ["county", "Sex"], TWICE.format("Sex")),
         (plan(), ["county", "Query"], TWICE.format("Query")),
         (plan(), ["invariant", "tract"], TWICE.format("invariant")),
-        (preset("micro", TREE, schema=COUNTS), None, TWICE.format("count")),
         (preset("micro", TREE, schema=LEVELS), None, TWICE.format("LEVEL")),
         (preset("micro", TWINS), None, "areas must have codes of their own .*, got '1 / 3' twice$"),
     ],
@@ -332,8 +321,6 @@ def test_groups_of_persons_are_added_up_and_rows_of_nobody_name_areas():
     tree, histogram = read_histogram(rows, schema, ["C", "t"], count="N")
     assert histogram.tolist() == [[0, 3], [42, 0], [0, 0]]
     assert tree.labels == ("total", "5", "7", "9", "1", "1", "1")
-    rule = "data: sex must be one of the codes 1 = female, 2 = male; 1 row broke it, such as a missing value"
-    refuses(ValueError, rule, read_histogram, rows, schema, ["c", "t"])
 
 
 PLACES = {"TRACT": ["02", "01", "01", "01", "02"], "county": ["1", "2", "1", "3", "3"], "name": list("abcde")}
@@ -465,16 +452,12 @@ def test_columns_named_after_levels_choose_them():
     assert PRESETS["micro"].levels_of(["county"]) == ["nation", "county"]  # a preset that names no levels
 
 
-AGES = "17 and under, 18 and over"
 BAD = [
-    ({"age": [ADULTS[0], "", *ADULTS]}, {}, f"data: age must be one of {AGES}; 1 row broke it, such as a missing"),
-    ({"sex": ["Female", "MALE", "male", "female"]}, {}, "female, male; 2 rows broke it, such as 'Female', 'MALE'"),
     ({"county": ["1", "1 ", "1", "1"]}, {}, "data: codes of county must not begin or end with a space; 1 row broke it"),
     ({"persons": ["-7", "7.5", "nan", "inf"]}, {}, "; 4 rows broke it, such as '-7', '7.5', 'inf', 'nan'"),
     ({"persons": ["40", f"{10**15}", "", "0"]}, {}, f"and below 10^15; 2 rows broke it, such as '{10**15}', a missing"),
     ({"persons": ["9" * 15] * 4}, {}, "data: persons must add up to less than 2**40, got 3999999999999996"),
     ({}, {"areas": ["state", "State"]}, "areas, attributes and count must be different columns, got state"),
-    ({}, {"areas": ["state", "sex"]}, "areas, attributes and count must be different columns, got state"),
 ]
 
 
@@ -492,11 +475,8 @@ def test_data_that_are_wrong(tmp_path, columns, options, rule):
     [
         (arguments(data=None), "--data and --areas are needed, or --bundled"),
         (arguments("--bundled"), "--bundled goes without --data, --recode, --areas, --geo, --count and --facilities"),
-        (arguments(preset="h1x"), "preset must be one of e2e-1940, pl94-2020, h1, micro, got 'h1x'"),
         (arguments("--relation", "both"), 'relation must be "add_remove" or "replace_one", got \'both\''),
-        (arguments("--jobs", "0"), "n_jobs must be a whole number other than 0, got 0"),
         (arguments("--rho", "1e-30"), "rho 1e-30 leaves detailed at level 0 3.33e-31, "),
-        (arguments("--epsilon", "1e-13"), "epsilon 1e-13 leaves detailed at level 0 3.33e-14, "),
         (arguments("--facilities", "persons.csv"), "facilities must be of an attribute of the schema, sex, age, not"),
     ],
 )

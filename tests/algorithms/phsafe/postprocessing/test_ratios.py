@@ -14,7 +14,6 @@ from algorithms.phsafe.postprocessing.ratios import ratio_law, shared_ratio_laws
 
 TAIL = 0.05
 POINTS, WEIGHTS = np.polynomial.legendre.leggauss(240)
-Z = 1.6448536269514722  # the 95% quantile of a standard normal law
 
 
 def columns(*values):
@@ -104,16 +103,6 @@ def test_shared_averages_agree_with_the_integral_over_the_denominator_and_a_part
         result = shared_by_grid(d, first, second, 1709, least, reach, law[1:])
         assert result == pytest.approx([TAIL, 1 - TAIL], abs=1e-5)
     assert laws[0, 0] == pytest.approx(laws[1, 0] + laws[2, 0], abs=1e-5)
-
-
-def test_far_from_every_border_the_average_is_a_normal_ratio():
-    """Fieller: the quantiles solve a quadratic equation when a denominator is many standard deviations above 0."""
-    d, y, v = 10_000.0, 25_000.0, 1709.0
-    result = ratio_law(columns(d, v), columns(y, v), (1, 10), TAIL)[:, 0]
-    roots = np.roots([d * d - Z * Z * v, -2 * d * y, y * y - Z * Z * v])
-    # A flat prior on numerator and denominator shifts it by the order of 1 in d / sigma = 242.
-    assert result[1:] == pytest.approx(sorted(roots), abs=(max(roots) - min(roots)) / 242)
-    assert result[0] == pytest.approx(y / d * (1 + v / d**2), abs=1e-6)
 
 
 def test_more_panels_are_taken_where_they_are_needed(monkeypatch):
