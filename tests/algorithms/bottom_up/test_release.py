@@ -193,7 +193,6 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(files, capsys, words
     [
         ([1.0, -2.0, 0.0, 3.5, np.inf], "4 rows broke it, such as '-2.0', '0.0', '3.5', 'inf'"),
         (["1", "x", None], "2 rows broke it, such as 'x', a missing value"),
-        ([1.0, np.nan, 2.0], "1 row broke it, such as"),
     ],
 )
 def test_bad_weights_are_refused(weights, example):

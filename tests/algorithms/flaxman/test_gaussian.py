@@ -79,14 +79,6 @@ def test_likelihoods_are_the_product_over_the_cells():
     assert mechanism.log_likelihood([[1.5, 2, 3]], counts).tolist() == [-math.inf]
 
 
-def test_a_law_too_large_for_a_table_is_not_tabulated():
-    assert GaussianCounts(1e-13).exact_loss(ONE_MORE) is None
-    assert GaussianCounts(0.5).exact_loss(NeighborPair.add_people([5], 0, 10**6)) is None
-    many = NeighborPair.declared(np.zeros(1001, int), np.ones(1001, int), "add_remove")
-    assert GaussianCounts(0.5).exact_loss(many) is None
-    assert GaussianCounts(1e-13).exact_loss(NeighborPair.declared([5], [5], "add_remove")).maximum == 0
-
-
 def test_rho_is_a_number_within_what_noise_can_be_drawn():
     assert [GaussianCounts(rho).rho for rho in (1e-24, 1e23)] == [1e-24, 1e23]
     for rho in (0, 1e-25, 1e24, math.inf):

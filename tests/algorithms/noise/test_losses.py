@@ -55,7 +55,6 @@ def test_tables_of_no_change_of_several_values_and_of_too_much():
         (TwoTailedGeometric(0.5), [0, -3, 1], 2.0),
         (Laplace(2.0), [0, -3, 1], 2.0),
         (Laplace(2.0), [0.5, -0.25], 0.375),
-        (CountNoise("laplace", 0.5), [2], 1.0),
         (CountNoise("laplace", 0.5, rounded=False), [2], 1.0),
         (CountNoise("gaussian", 1.0, 0.1, rounded=False), [2], math.inf),
         (Gaussian(2.0), [1.0], math.inf),
@@ -73,7 +72,10 @@ def test_losses_that_are_not_known():
     assert losses_of_change(SimpleNamespace(), np.ones(1)) is None
     assert losses_of_change(CountNoise("laplace", 1.0), np.array([0.5])) is None
     assert losses_of_change(TwoTailedGeometric(1.0), np.array([2**40])) is None
+    assert losses_of_change(TwoTailedGeometric(1e308), np.array([3])) is None
     assert losses_of_change(InverseCdf(1e-9), np.ones(1)) is None
+    assert losses_of_change(DiscreteGaussian(1e9), np.ones(1)) is None
+    assert losses_of_change(DiscreteGaussian(1.0), np.array([10**6])) is None
 
 
 @pytest.mark.parametrize("law", [TwoTailedGeometric(0.5), Laplace(2.0), Gaussian(2.0), DiscreteGaussian(2.0)])

@@ -182,25 +182,21 @@ def test_settings_stay_whatever_happens_to_what_they_were_made_of():
     assert (numbers.total, numbers.stability("PH2")) == (23, 8)
 
 
-PH3, UNKNOWN = ("privacy_budget", "PH3", "usa_*"), "must have the keys .* got unknown"
+PH3 = ("privacy_budget", "PH3", "usa_*")
 NOT_NEGATIVE = r"of PH3 usa_\* must be 0 or more and finite, got"
 REFUSED = [  # where in the settings, what is there, and what is told
     (("extra",), 1, ValueError, "config must have the keys privacy_budget, tau, .* got unknown 'extra'"),
     (("privacy_budget",), [1], TypeError, r"privacy_budget must be an object with the keys .*, got \[1\]$"),
     (("privacy_budget",), fill(0), ValueError, "add up to a positive finite number, got 0"),
-    (("privacy_budget", "PH9"), {}, ValueError, f"privacy_budget {UNKNOWN} 'PH9'"),
     (("privacy_budget", "PH3"), {"usa_*": 1.0}, ValueError, "of PH3 must have the keys .*, got no usa_A-G, usa_H,I, "),
     (PH3, -1, ValueError, f"{NOT_NEGATIVE} -1$"),
-    (PH3, math.nan, ValueError, f"{NOT_NEGATIVE} nan$"),
     (PH3, 10**400, ValueError, rf"{NOT_NEGATIVE} 1000000000\d*\.\.\.0+$"),
     (PH3, True, TypeError, r"of PH3 usa_\* must be a number, got True$"),
     (PH3, 1e-300, ValueError, r"out of reach of the noise, got 1e-300$"),
     (PH3, 1e300, ValueError, r"out of reach of the noise, got 1e\+300$"),
-    (("tau", "PH5_denom"), 1, ValueError, f"tau {UNKNOWN} 'PH5_denom'"),
     (("tau", "PH4"), 0, ValueError, r"tau of PH4 must be at least 1, got 0$"),
     (("tau", "PH4"), 10**5, ValueError, r"tau of PH4 must be at most 99999, got 100000$"),
     (("tau", "PH4"), 10.0, TypeError, r"tau of PH4 must be an integer, got 10.0$"),
-    (("state_filter",), [], ValueError, r"distinct codes .* alone, got \[\]$"),
     (("state_filter",), ["01", "02", "01"], ValueError, r"distinct codes .* alone, got \['01'\]$"),
     (("state_filter",), ["01", "72"], ValueError, r"distinct codes .* alone, got \['72'\]$"),
     (("state_filter",), "72", ValueError, "state_filter must be a list of .*, got '72'$"),
@@ -210,7 +206,6 @@ REFUSED = [  # where in the settings, what is there, and what is told
 ]
 REFUSED = [(changed(*path, value=value), kind, words) for path, value, kind, words in REFUSED]
 REFUSED += [
-    ({**US.to_dict(), "a": 1, "b": 2}, ValueError, "got unknown 'a', 'b'"),
     ({}, ValueError, "got no privacy_budget, tau, state_filter, reader, privacy_defn"),
     ({**US.to_dict(), "privacy_defn": "puredp", "privacy_budget": fill(1e308)}, ValueError, "finite number, got inf"),
     (7, TypeError, "config must be a path, the name of a preset, a mapping or a Config, got 7"),

@@ -12,7 +12,7 @@ from algorithms.phsafe.schema import GEO
 from algorithms.phsafe.tables import PUBLISHED
 from algorithms.release.frames import Frame
 from algorithms.systems import systems
-from tests.algorithms.releases import all_but_reading, record
+from tests.algorithms.releases import all_but_reading
 from tests.docs.pages import ROOT
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by
@@ -89,22 +89,6 @@ def test_columns_that_are_not_released_are_named_once(phsafe):
         code, _, err = phsafe(*command(*options, **given, out=f"out{len(names)}"))
         assert (code, beside_reading(err)) == (DONE, [f"not released: {names}"])
     assert "persons.QAGE read from income\n" in err
-
-
-def test_a_column_that_places_read_is_not_named_in_another_file(phsafe):
-    """And columns of digits, which no table reads, may be missing."""
-    homes = synthetic_households(60, rng=3, states=2, sex=True)
-    write_csv(homes, "full")
-    Frame({**homes.persons.to_dict(), "region": homes.persons["RTYPE"]}).to_csv("p.csv")
-    Frame({"RTYPE": homes.geo["RTYPE"], "MAFID": homes.geo["MAFID"], "region": homes.geo["TABBLKST"]}).to_csv("g.csv")
-    Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "region"}}}')
-    made = ("--recode", "recode.json"), {"persons": "p.csv", "geo": "g.csv", "out": "out"}
-    usual = (), {"persons": "full/persons.csv", "geo": "full/geo.csv", "out": "other"}
-    for options, files in (made, usual):
-        code, _, err = phsafe(*command(*options, **files, units="full/units.csv", config="us"))
-        assert (code, beside_reading(err)) == (DONE, ["not released: QSEX"])
-    assert record()["reading"] == {"geo": {"TABBLKST": {"from": "region"}}}
-    assert all_but_reading("out") == all_but_reading("other")
 
 
 RECODE = ROOT / "examples" / "recode.json"
@@ -184,7 +168,6 @@ def test_couples_that_contradict_themselves_are_counted_before_the_release(phsaf
     [
         (command(persons=None), "--persons, --units and --geo are needed, or --bundled"),
         (command("--bundled"), "--bundled goes without --persons, --units, --geo, --recode and --derive"),
-        (("phsafe", "--bundled", "--derive", "--out", "out"), "--bundled goes without"),
         (command("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
         (command("--engine", "spark", "--recode", "recode.json"), "--recode is for duckdb, got the engine spark"),
         (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from algorithms.phsafe import read_config, tabulate
 from algorithms.phsafe.schema import FRAMES, Codes, Digits, Whole
-from algorithms.phsafe.tables import QUERIES
-from algorithms.phsafe.tabulation.derive import DERIVED_COLUMNS, derive_units
+from algorithms.phsafe.tabulation.derive import derive_units
 from algorithms.phsafe.tabulation.rules import Finding, InvalidHouseholds, check_report
 from algorithms.release.frames import Frame
 from tests.algorithms.phsafe.oracle import types_by_hand
@@ -331,21 +330,6 @@ def test_types_follow_from_any_members(database, homes):
     assert derived == [*map(types_by_hand, homes), (0, 0, "0", "00", "0"), (0, 0, "0", "00", "0")]
     householders = list(zip(made["HHSPAN"].tolist(), made["HHRACE"].tolist(), strict=True))
     assert householders == [(2, "07")] * len(homes) + [(0, "00")] * 2
-
-
-def test_golden_units_are_those_of_their_members_once_sexes_are_known(database):
-    golden = Golden()
-    sexes = {}
-    for mafid, hht, hht2 in zip(*(golden.units[name] for name in ("MAFID", "HHT", "HHT2")), strict=True):
-        male = hht in "245" if hht2 <= "04" else hht2 >= "09"
-        sexes[mafid] = "1" if male else "2"
-    golden.persons["QSEX"] = [sexes[mafid] for mafid in golden.persons["MAFID"]]
-    persons, units, _ = golden.frames()
-    derived = derive_units(persons, units, engine=database)
-    wanted = sorted(tuple(map(str, row)) for row in units.rows())
-    assert sorted(tuple(map(str, row)) for row in derived.rows()) == wanted
-    assert set(DERIVED_COLUMNS) < set(derived.columns)
-    assert "h.NPF" not in "".join(query.units for query in QUERIES.values())
 
 
 def test_sexes_that_are_unknown_are_counted(database):
