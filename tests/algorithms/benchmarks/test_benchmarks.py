@@ -124,21 +124,6 @@ def test_unbounded_losses_have_a_witness():
     assert stats.binomtest(int(impossible.sum()), 20_000, on_y).pvalue > 2e-6
 
 
-@pytest.mark.parametrize(
-    ("name", "codes", "noise"),
-    [
-        ("SVT1", STOPPED, (0.5, 20.0, 40.0)),
-        ("SVT4", STOPPED, (1.0, 40.0, 40 / 3)),
-        ("SVT6", (0, 1) * 5, (1.0, 20.0, 20.0)),
-    ],
-)
-def test_probabilities_of_codes_are_integrals_over_the_threshold(name, codes, noise):
-    known = KNOWN[name]
-    for answers in (known.x, known.y):
-        wanted = math.log(codes_probability(codes, answers.tolist(), *noise))
-        assert known.mechanism.log_likelihood([codes], answers)[0] == pytest.approx(wanted, rel=1e-8)
-
-
 # Every benchmark
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from algorithms.benchmarks.cell_key import CellKey
 from algorithms.noise import TwoTailedGeometric
@@ -37,17 +37,6 @@ def test_noise_is_unbiased_bounded_and_of_its_variance_and_empty_cells_stay_empt
         assert p @ (outputs - count) ** 2 == pytest.approx(variance, rel=1e-9)
         assert not p[np.abs(outputs - count) > most].any()
     assert law(mechanism, 0)[1].tolist() == [1.0] + [0.0] * (most + 1)
-
-
-def test_tables_are_those_that_can_be_worked_out_by_hand():
-    p = law(CellKey(1, 0.5), 7)[1]  # of three changes the moments leave no choice
-    assert p[6:9] == pytest.approx([0.25, 0.5, 0.25], abs=1e-12)
-    # Of a symmetric row the probability falls by the square of the change: with r the ratio of 1 to 0,
-    # 2 r (1 + 4 r^3) is the variance times 1 + 2 r + 2 r^4.
-    ratio = optimize.brentq(lambda r: 2 * r + 8 * r**4 - (1 + 2 * r + 2 * r**4), 0, 1)
-    assert law(CellKey(2, 1.0), 9)[1][9:12] == pytest.approx(
-        np.array([1, ratio, ratio**4]) / (1 + 2 * ratio + 2 * ratio**4), abs=1e-12
-    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

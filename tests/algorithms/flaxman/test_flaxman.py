@@ -189,16 +189,10 @@ def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
     monkeypatch.setattr("algorithms.noise.counts.CHUNK", 7)  # pieces of two runs, and one left over
     counts = np.array([10, 0, 3])
     outputs = mechanism(counts, 9, np.random.default_rng(4))
-    parts = getattr(mechanism, "parts", 1)
-    step = mechanism.epsilon / parts
-    k = np.arange(-2000, 2001)
-    law = one = np.exp(TwoTailedGeometric(step).logpmf(k))
-    for _ in range(parts - 1):
-        law = np.convolve(law, one)
-    middle = law.size // 2
+    parts, law = getattr(mechanism, "parts", 1), getattr(mechanism, "logpmf_sum", mechanism.noise.logpmf)
     for data in (counts, np.array([11, 0, 3])):
-        place = middle + np.rint((outputs - data) * parts).astype(int)
-        np.testing.assert_allclose(mechanism.log_likelihood(outputs, data), np.log(law[place]).sum(axis=1), rtol=1e-9)
+        wanted = law(np.rint((outputs - data) * parts)).sum(axis=1)
+        np.testing.assert_allclose(mechanism.log_likelihood(outputs, data), wanted, rtol=1e-9)
 
 
 def test_what_cannot_come_out_has_no_likelihood():

@@ -65,7 +65,7 @@ def test_some_of_the_tables(database):
 
 
 def test_the_same_households_in_any_form_give_the_same_counts():
-    """Dictionaries of Arrow; categories of pandas, with rows in another order and names in small letters; lazily, by polars."""
+    """Arrow's dictionaries; categories of pandas, rows in another order, names in small letters; lazy frames of polars."""
     persons, units, geo = (frame.to_dict() for frame in frames())
     table = pa.table({name: pa.array(values.tolist()) for name, values in persons.items()})
     words = [column.dictionary_encode() if column.type == "string" else column for column in table.columns]

@@ -102,17 +102,6 @@ BY_HAND = {
         family(3, 2, [2, 3]),
         ([[0, 1], [1, 1], [1, 1]], "remainder"),
     ),
-    "the nearest of a root": ([[0.4, 0.3, 1.6]], family(1, 3), ([[0, 0, 2]], "remainder")),
-    "a root with its total": (
-        [[0.4, 0.3, 1.6]],
-        family(1, 3, boxes=(box("total", TOTAL, [[3]], [[3]]),)),
-        ([[1, 0, 2]], "remainder"),
-    ),
-    "a root with a smaller total": (
-        [[0.4, 0.3, 1.6]],
-        family(1, 3, boxes=(box("total", TOTAL, [[1]], [[1]]),)),
-        ([[0, 0, 1]], "remainder"),
-    ),
     "whole already": ([[2 - 1e-7, 0.0], [1.0, 3 + 1e-7]], family(2, 2, [3, 3]), ([[2, 0], [1, 3]], "copy")),
 }
 
