@@ -78,13 +78,8 @@ def test_what_is_no_query_and_no_schema_is_refused():
         with pytest.raises(TypeError, match="attributes must be a mapping of names to levels"):
             Schema(attributes)
     for codes in (["1", "1"], ["1", "2", "3"]):
-        refuses(
-            ValueError,
-            f"codes of a must be different, one a level, got {', '.join(codes)}",
-            Schema,
-            {"a": ("x", "y")},
-            codes={"a": codes},
-        )
+        rule = f"codes of a must be different, one a level, got {', '.join(codes)}"
+        refuses(ValueError, rule, Schema, {"a": ("x", "y")}, codes={"a": codes})
 
 
 def test_where_marks_cells():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from algorithms.benchmarks.noisy_max import ReportNoisyMax1, ReportNoisyMax2, ReportNoisyMax3, ReportNoisyMax4
-from tests.helpers import pair_of
+from tests.helpers import pair_of, refuses
 
 INDEX = [ReportNoisyMax1(0.7), ReportNoisyMax2(0.7)]
 VALUE = [ReportNoisyMax3(0.7), ReportNoisyMax4(0.7)]
@@ -80,6 +80,7 @@ def test_densities_are_derivatives_of_the_distribution(mechanism):
 
 
 def test_what_cannot_come_out_is_impossible():
+    refuses(ValueError, "outputs must have shape () a run, got shape ()", VALUE[0].log_likelihood, 0.3, [1, 1])
     for mechanism in INDEX:
         found = mechanism.log_likelihood([-1, 0, 3, 1, 0.5], [1.0, 2.0, 3.0])
         assert np.isneginf(found).tolist() == [True, False, True, False, True]

@@ -16,7 +16,7 @@ from algorithms.bottom_up.accuracy import accuracy, expected_error
 from algorithms.bottom_up.inverse_cdf import InverseCdf
 from algorithms.bottom_up.weighted import UNITS, round_units, units_of
 from algorithms.bugs.census import ABSENT
-from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals, WeightsIgnored
+from algorithms.bugs.systems.bottom_up import FractionalCounts, UndeclaredTotals
 from algorithms.flaxman import ADPC, GDPC
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
@@ -190,9 +190,7 @@ def test_the_loss_of_a_record_is_its_share_of_the_largest_weight(weight, changed
     assert np.allclose(sample.log_likelihood(outputs, pair.x), expected)
 
 
-def test_bugs_of_weights_lose_what_they_say_and_fractional_counts_hide_whole_weights():
-    pair = NeighborPair.add_record(records([0, 2.0], [1, 1.0]), [1, 4.5])
-    assert WeightsIgnored(1.0, 4.5, (2,)).exact_loss(pair).maximum == pytest.approx(5)
+def test_fractional_counts_hide_whole_weights_only():
     bug = FractionalCounts(1.0, 4.0, (1,))
     pair = NeighborPair.add_record(records([0, 2.25]), [0, 3.0])
     assert bug.counts(pair.y).tolist() == [5.25]

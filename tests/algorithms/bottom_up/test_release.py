@@ -167,7 +167,6 @@ def test_a_weighted_sample_is_released_with_its_sensitivity(files, capsys):
         "sensitivity              4 in one of 12 cells",
         "epsilon 0.5 a person (inverse distribution function, 53 bits)",
         "does not keep the promise: no noise beyond 73 occurs",
-        "Weighted counts were rounded",
     ):
         assert words in printed
     about = record()
@@ -248,9 +247,7 @@ def test_releases_that_are_refused(monkeypatch, tmp_path):
     wrong = "published totals must be those of the data, with a tolerance of 0: that of total is 53, and the data have"
     refused(f"^{wrong} 54; --tolerance allows more$", known, rng=np.random.default_rng(0))
     known = BottomUp(1.0, TREE, SCHEMA, published=PublishedTotals(1, np.array([27, 9])))
-    refused(
-        "that of A is 27, and the data have 26 .2 totals are wrong.; --tolerance", known, rng=np.random.default_rng(0)
-    )
+    refused("that of A is 27, and the data have 26 .2 totals are wrong", known, rng=np.random.default_rng(0))
     monkeypatch.setattr(MODULE, "LARGEST_RELEASE", 53)
     refused("a release must have at most 53 rows, got 54 or more", mechanism)
     assert not (tmp_path / "out").exists()

@@ -159,17 +159,6 @@ def test_each_group_loses_its_share_and_all_together_the_whole(law):
         assert stage.exact_loss(PAIR).maximum == pytest.approx(spent, rel=1e-12)
 
 
-def test_thirty_seven_groups_lose_the_whole():
-    """Geometric losses are two-valued, and add up to a binomial."""
-    pair, at, up = NeighborPair.add_record(np.zeros((5, 37), int), [1] * 37), [0.0, 0.2, 0.4], np.arange(38)
-    laplace, found = (replace(SINGLE, law=law).stage("measurements").exact_loss(pair) for law in LAWS)
-    assert (laplace.maximum, found.maximum) == pytest.approx((1, 1), rel=1e-12)
-    assert laplace.delta_at(0.2) == laplace_loss(1 / 37, [1] * 37).delta_at(0.2)
-    mass = stats.binom.pmf(up, 37, 1 / (1 + math.exp(-1 / 37)))
-    excess = [float((mass * np.maximum(0, -np.expm1(one - (2 * up - 37) / 37))).sum()) for one in at]
-    assert [found.delta_at(one) for one in at] == pytest.approx(excess, rel=1e-9)
-
-
 @pytest.mark.parametrize("shift", [1, 3])
 def test_the_table_of_laplace_losses_has_their_profile(shift):
     """Of Laplace noise ``delta = 1 - exp((epsilon - s) / 2)``; the table is above, and close; its maximum is exact."""

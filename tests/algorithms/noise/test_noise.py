@@ -144,10 +144,7 @@ def test_distribution_functions_mirror_each_other_and_rise_and_integer_laws_live
     assert law.sf(grid[-1]) >= 0
 
 
-@pytest.mark.parametrize(
-    "law",
-    [TwoTailedGeometric(1e308), DiscreteGaussian(1e-12), DiscreteGaussian(5000), Laplace(1e-150), Gaussian(1e-150)],
-)
+@pytest.mark.parametrize("law", [TwoTailedGeometric(1e308), DiscreteGaussian(5000), Laplace(1e-150), Gaussian(1e-150)])
 def test_far_arguments_give_limits_without_warnings(law):
     log_mass = law.logpmf if is_discrete(law) else law.logpdf
     for x in (2, 1e300, math.inf):
@@ -244,11 +241,9 @@ def test_no_draw_comes_near_the_end_of_int64():
         assert np.abs(law.sample(SIZE, rng())).max() < 2**46
 
 
-@pytest.mark.parametrize(
-    ("law", "name"),
-    [(TwoTailedGeometric, "epsilon"), (Laplace, "scale"), (Gaussian, "scale"), (DiscreteGaussian, "scale")],
-)
-def test_parameters_are_checked(law, name):
+@pytest.mark.parametrize("law", [TwoTailedGeometric, Laplace, Gaussian, DiscreteGaussian])
+def test_parameters_are_checked(law):
+    name = "epsilon" if law is TwoTailedGeometric else "scale"
     for value in (0, -1.0, math.inf, -math.inf, math.nan):
         with pytest.raises(ValueError, match=f"^{name} must be positive and finite, got "):
             law(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -191,20 +192,6 @@ class SeededInBlocks:
         return WIDE.sample(size, source if here else rng())
 
 
-class Here:
-    """Workers that keep what they were given, and draw in the caller."""
-
-    number, work, tasks = 2, None, ()
-
-    def __init__(self, work, n_jobs):
-        assert n_jobs == 2
-        Here.work = work
-
-    def finished(self, tasks):
-        Here.tasks = tasks
-        return [(place, self.work(task)) for place, task in enumerate(tasks)]
-
-
 def distinct(noise):
     """Whether no draws come twice in the same order: of 4,096 ten in a row."""
     rows = noise.reshape(-1)[: noise.size // 10 * 10].reshape(-1, 10)
@@ -240,17 +227,28 @@ def test_a_seeded_generator_in_a_worker_is_told():
 
 def test_workers_get_sizes_and_no_counts_and_their_alarms_add_up(monkeypatch):
     pytest.importorskip("opendp")
-    asked = []
-    monkeypatch.setattr(workers, "Workers", Here)
-    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: asked.append(alarm / secure.ALARM))
+    alarms, calls = [], []
+
+    def here(work, n_jobs):
+        """Workers that keep what they were given, and draw in the caller."""
+
+        def finished(tasks):
+            calls.append((n_jobs, work.func, work.args, tasks))
+            return [(place, work(task)) for place, task in enumerate(tasks)]
+
+        return SimpleNamespace(number=2, finished=finished)
+
+    monkeypatch.setattr(workers, "Workers", here)
+    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: alarms.append(alarm / secure.ALARM))
     with counted():
         WIDE.sample(1, "secure")
         add_noise(np.full(SIZE, 7), WIDE, None, "secure", n_jobs=2)
-    assert (Here.work.func, Here.work.args) == (secure.block, (WIDE,))
-    sizes, alarms = zip(*Here.tasks, strict=True)
+    ((*call, tasks),) = calls
+    assert call == [2, secure.block, (WIDE,)]
+    sizes, shares = zip(*tasks, strict=True)
     assert sizes == (SIZE // 2, SIZE // 2)
-    assert [alarm / secure.ALARM for alarm in alarms] == pytest.approx([1 / 6, 1 / 12])
-    assert asked == pytest.approx([1 / 2, 1 / 12, 1 / 24])  # a block has more tests left, if it has more laws
+    assert [alarm / secure.ALARM for alarm in shares] == pytest.approx([1 / 6, 1 / 12])
+    assert alarms == pytest.approx([1 / 2, 1 / 12, 1 / 24])  # a block has more tests left, if it has more laws
 
 
 def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):

@@ -102,11 +102,6 @@ def test_gaussian_noise_at_and_beyond_its_limits():
             CountNoise("gaussian", epsilon, delta)
 
 
-def test_parts_of_a_budget_that_are_too_small_name_budget_and_share():
-    with pytest.raises(ValueError, match=r"^epsilon 1e-11 with a share of 1/20 must leave level 1: sex enough: eps"):
-        IndependentNoise(TREE, SCHEMA, 1e-11, [Table(0, "sex"), Table(1, "sex")], ["19/20", "1/20"])
-
-
 def test_families_that_cannot_be_divided():
     refuses(ValueError, "parts of 1 must not all be 0", adjusted, [1], [[0.0, 0.0]])
     refuses(ValueError, "parts of 2 must add up to it, got 1", maximum_remainder, [2], [[1.0]])

@@ -48,9 +48,6 @@ def test_outputs_are_counts_in_the_order_of_the_settings(pair):
     exact = mechanism.exact(pair.x)
     assert exact.shape == (sum(array.size for array in pair.x.counts.values()),) == (816,)
     assert np.array_equal(exact, np.concatenate([pair.x.counts[query].ravel() for query in mechanism.queries]))
-    outputs = mechanism(pair.x, 3, np.random.default_rng(0))
-    assert outputs.dtype == np.int64
-    assert np.array_equal(outputs, [exact] * 3)
     noisy = mechanism.measured(pair.x, np.random.default_rng(0))  # one run, as a tabulation
     assert (noisy.states, noisy.counts.keys()) == (pair.x.states, pair.x.counts.keys())
     for query, counts in noisy.counts.items():
@@ -95,16 +92,6 @@ def test_spent_is_half_the_squared_change_in_units_of_sigma(pair):
     assert mechanism.spent(swapped(pair)) == mechanism.spent(pair)
     assert mechanism.spent(pair) < mechanism.claim.rho
     assert mechanism.spent(SimpleNamespace(x=pair.x, y=pair.x)) == 0
-
-
-def test_the_exact_loss_of_one_query_is_that_of_gaussian_noise(pair):
-    # Renyi divergence of order alpha: alpha times the rho spent, for shifts by whole numbers.
-    mechanism = PHSafe(config(0.5), only=[("PH1_num", "state_*")])
-    for given in (pair, swapped(pair)):
-        loss, spent = mechanism.exact_loss(given), mechanism.spent(given)
-        assert spent > 0
-        assert [loss.renyi(order) for order in (1, 8)] == pytest.approx([spent, 8 * spent], rel=1e-9)
-        assert loss.infinite_mass == 0
 
 
 def test_the_exact_loss_of_all_queries_is_at_least_theirs_and_hardly_more(pair):

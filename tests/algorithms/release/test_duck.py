@@ -95,9 +95,7 @@ def test_memory_and_threads_that_do_not_suffice_are_told_in_one_line(opened):
         with pytest.raises(ValueError, match=r"^DuckDB cannot start: "):
             DuckDB(**options)
     engine = opened(memory="2MB", threads=1)
-    with pytest.raises(
-        ValueError, match=r"^the data cannot be read within 2MB of memory \(--memory; .*\): Out of M[^\n]+$"
-    ):
+    with pytest.raises(ValueError, match=r"^the data cannot be read within 2MB of memory \(--memory; .*\): Out[^\n]+$"):
         engine.keep("t", "select i, hash(i) as h from range(5000000) r(i) order by h")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.noise import TwoTailedGeometric
+from algorithms.noise.losses import loss_of_changes
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
@@ -17,7 +18,6 @@ from algorithms.topdown.estimation.constraints import Invariant
 from algorithms.topdown.estimation.family import answer
 from algorithms.topdown.measure import Measurements
 from audit.claims import ZCDP, PureDP
-from audit.exact import compose_losses, loss_distribution
 from audit.neighbors import NeighborPair
 
 TREE = Hierarchy.regular(2, 2)
@@ -60,13 +60,9 @@ def test_loss_of_a_pair_is_that_of_its_changed_answers() -> None:
     topdown = release(PureDP(2.0, "replace_one"))
     stage = topdown.stage("measurements")
     law = stage.exact_loss(moved((0, 0), (3, 2)))
-    shares = {0: [0.25], 1: [0.0625, 0.1875], 2: [0.25, 0.25]}
-    k = np.arange(-600, 601)
-    parts = []
-    for epsilon in [share for level in shares.values() for share in level]:  # of two answers, each with half of it * 2
-        noise = TwoTailedGeometric(epsilon)
-        parts += [loss_distribution(np.exp(noise.logpmf(k)), np.exp(noise.logpmf(k - 1)))] * 2
-    expected = compose_losses(parts)
+    shares = (0.25, 0.0625, 0.1875, 0.25, 0.25)  # of the queries, each for two answers, with half of it * 2
+    expected = loss_of_changes((TwoTailedGeometric(share), np.array([1, -1])) for share in shares)
+    assert expected is not None
     for epsilon in (0.1, 0.5, 1.0, 1.5):
         assert law.delta_at(epsilon) == pytest.approx(expected.delta_at(epsilon), abs=1e-9)
     assert law.supremum == pytest.approx(2.0, rel=1e-9)

@@ -43,10 +43,3 @@ def test_tables_promise_the_whole_budget():
 def test_bad_stages_are_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         preset("micro", TREE).stage(**arguments)
-
-
-def test_records_are_the_tables():
-    topdown = preset("micro", TREE)
-    stages = [topdown.stage(name)(COUNTS, 2, np.random.default_rng(1)) for name in ("rounded", "microdata")]
-    assert np.array_equal(*stages)
-    assert topdown.stage("estimate", level=1)(COUNTS, 2, np.random.default_rng(1)).shape == (2, 3, 4)

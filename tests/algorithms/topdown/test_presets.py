@@ -166,9 +166,8 @@ def test_a_pair_keeps_what_is_published_exactly(desk):
     assert topdown.claim == ZCDP(0.5, "replace_one")
     assert topdown.exact_loss(pair) is None  # else it would be refused
     assert np.abs(pair.x - pair.y).sum() == 2
-    plain = systems()["topdown"].on(
-        "persons.csv", **options | {"spec": written({"attributes": ATTRIBUTES}, "plain.json")}
-    )
+    bare = options | {"spec": written({"attributes": ATTRIBUTES}, "plain.json")}
+    plain = systems()["topdown"].on("persons.csv", **bare)
     assert (list(plain.pairs), plain.runs) == (["replaced", "added"], 200_000)
     written({**WHOLE, "invariants": {"county": "detailed"}})
     with pytest.raises(ValueError, match=r"^a person must be able to have another cell within the invariants of spec"):

@@ -55,9 +55,8 @@ def rng(seed=1):
 
 
 def in_memory(topdown, histogram, seed=1):
-    """What a release of that seed writes: measurements, and tables."""
-    measurements = topdown.measure(histogram, rng(seed))
-    return measurements, topdown.estimate(measurements)
+    """What a release of that seed estimates, all in memory."""
+    return topdown.estimate(topdown.measure(histogram, rng(seed)))
 
 
 def tables_of(out, topdown, areas=AREAS):
@@ -109,9 +108,8 @@ def test_a_seed_gives_the_same_files_whatever_works_on_them(backend, tmp_path, m
 def test_columns_say_what_is_exact(tmp_path, invariants, exact):
     release(plan(invariants=invariants), HISTOGRAM, out=tmp_path / "out", rng=rng(), areas=AREAS)
     columns = {(row["FILE"], row["COLUMN"]): row for row in rows_of(tmp_path / "out" / "columns.csv")}
-    assert [
-        name for (file, name), row in columns.items() if (file, row["VALUES"]) == ("microdata.csv", "exact")
-    ] == exact
+    values = {name: row["VALUES"] for (file, name), row in columns.items() if file == "microdata.csv"}
+    assert [name for name, value in values.items() if value == "exact"] == exact
     assert ("invariants.csv" in columns["tables.csv", "COUNT"]["MEANING"]) == bool(invariants)
     if len(invariants) == 2:
         rows = rows_of(tmp_path / "out" / "invariants.csv")
@@ -123,7 +121,7 @@ def test_columns_say_what_is_exact(tmp_path, invariants, exact):
 def test_the_record_says_what_was_run(tmp_path, monkeypatch):
     bounds = [Bounds("few old women", "detailed", 2, None, [99, 99, 9, 99, 99, 99])]
     topdown = plan(PureDP(2.0, "replace_one"), invariants=[Invariant("total", 1)], bounds=bounds)
-    estimate = in_memory(topdown, HISTOGRAM)[1]
+    estimate = in_memory(topdown, HISTOGRAM)
 
     def failed(*given, **options):
         *parts, last = estimated(*given, **options)
@@ -157,11 +155,11 @@ def test_the_data_are_in_no_file(tmp_path, monkeypatch):
     release(topdown, histogram, out=tmp_path / "out", rng=rng(4))
     written = re.split("[^0-9]+", " ".join(map(bytes.decode, contents(tmp_path / "out").values())))
     assert {str(count) for count in topdown.tables(histogram).ravel()}.isdisjoint(written)
-    assert {str(count) for count in in_memory(topdown, histogram, 4)[1].tables.ravel()} - {"0"} <= set(written)
+    assert {str(count) for count in in_memory(topdown, histogram, 4).tables.ravel()} - {"0"} <= set(written)
 
 
 def test_more_records_than_fit_on_a_disk_are_refused(tmp_path, monkeypatch):
-    people = int(in_memory(plan(), HISTOGRAM)[1].tables[0].sum())
+    people = int(in_memory(plan(), HISTOGRAM).tables[0].sum())
     monkeypatch.setattr(MODULE.engine, "LARGEST_RELEASE", people)
     assert release(plan(), HISTOGRAM, out=tmp_path / "all", rng=rng()).drawn.people == people
     monkeypatch.setattr(MODULE.engine, "LARGEST_RELEASE", people - 1)
@@ -202,11 +200,11 @@ def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, so
     """Whatever is drawn, stored and estimated at a time, and above failsafes: areas are what their parts became."""
     monkeypatch.setattr(drawing, "CHUNK", min(part, drawing.CHUNK))
     topdown = plan(**FAILING, solver=solver)
-    estimate = in_memory(topdown, HISTOGRAM, 5)[1]
+    estimate = in_memory(topdown, HISTOGRAM, 5)
     assert estimate.failures
     monkeypatch.setattr(ESTIMATE, "PARTS", {solver: part})
     monkeypatch.setattr(spilled, "PIECE", min(part, spilled.PIECE))
-    again = in_memory(topdown, HISTOGRAM, 5)[1]
+    again = in_memory(topdown, HISTOGRAM, 5)
     np.testing.assert_array_equal(again.real, estimate.real)
     np.testing.assert_array_equal(again.tables, estimate.tables)
     made = release(topdown, HISTOGRAM, out=tmp_path / "out", rng=rng(5), areas=AREAS)
@@ -231,7 +229,7 @@ def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, tree, 
     monkeypatch.setattr(spilled, "PIECE", piece)
     topdown = plan(tree=tree)
     histogram = HISTOGRAM[: tree.n_leaves]
-    tables, out = in_memory(topdown, histogram)[1].tables, tmp_path / "out"
+    tables, out = in_memory(topdown, histogram).tables, tmp_path / "out"
     release(topdown, histogram, out=out, rng=rng(), areas=AREAS)
     np.testing.assert_array_equal(tables_of(out, topdown), tables)
     people = Counter((row["county"], row["tract"]) for row in rows_of(out / "microdata.csv"))

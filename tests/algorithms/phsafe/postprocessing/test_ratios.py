@@ -89,13 +89,7 @@ def shared_by_grid(d, y, z, variance, least, reach, ratios):
 
 @pytest.mark.parametrize(
     ("d", "y", "z", "reach", "least"),
-    [
-        (1000, 600, 1900, 1500, 2),
-        (100, -20, 250, 400, 1),
-        (20, 15, 60, 250, 2),
-        (-2000, 100, -900, 40, 1),
-        (30, 1500, -200, 500, 2),
-    ],
+    [(1000, 600, 1900, 1500, 2), (20, 15, 60, 250, 2), (-2000, 100, -900, 40, 1), (30, 1500, -200, 500, 2)],
 )
 def test_shared_averages_agree_with_the_integral_over_the_denominator_and_a_part(d, y, z, reach, least):
     laws = shared_ratio_laws(columns(d, 1709), (columns(y, 1709), columns(z, 1709)), (least, 10), TAIL)[:, :, 0]

@@ -41,12 +41,7 @@ def test_tables_are_those_of_production_to_the_byte(tmp_path, made, table, size,
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"validation": "production"},
-        {"validation": "none", "config": read_config(CONFIG)},
-        {"partitions": 2, "truncate": False},
-        {"partitions": 3},
-    ],
+    [{"validation": "none", "config": read_config(CONFIG)}, {"partitions": 2, "truncate": False}, {"partitions": 3}],
 )
 def test_what_changes_no_count(database, options):
     table = "nonprivate" if "truncate" in options else "truncated"
@@ -65,7 +60,7 @@ def test_some_of_the_tables(database):
 
 
 def test_the_same_households_in_any_form_give_the_same_counts():
-    """Arrow's dictionaries; categories of pandas, rows in another order, names in small letters; lazy frames of polars."""
+    """Arrow's dictionaries; categories of pandas, rows in another order, small letters; lazy frames of polars."""
     persons, units, geo = (frame.to_dict() for frame in frames())
     table = pa.table({name: pa.array(values.tolist()) for name, values in persons.items()})
     words = [column.dictionary_encode() if column.type == "string" else column for column in table.columns]

@@ -106,11 +106,7 @@ def missed(family, tables):
 
 
 HALF_MEASURED = (fit(PAIR, [[3, 1], [np.nan, np.nan]], [1, 0]), fit(TOTAL, [[np.nan], [np.nan]], [0, 0]))
-COUNTED = (fit(PAIR, [[1, 1], [0, 0]], [1, 1]), fit(TOTAL, [[4], [0]], [1, 1]))
-# Stationarity: x = first part, both cells alike: (x-1)^2 + (2-x)^2 twice, and (2x-4)^2 + (4-2x)^2
-X = (2 * (1 + 2) + 4 * (2 + 2)) / (2 * 2 + 4 * 2)
 BY_HAND = {
-    "totals and cells": ((2, 2, COUNTED), [2, 2], [[X, X], [2 - X, 2 - X]]),
     # Not-a-number where the weight is 0; a query that no part is measured by; a part that nothing measures.
     "not measured": ((2, 2, HALF_MEASURED), [4, 4], [[3, 1], [1, 3]]),
     # Noise above the parent, which the lower bounds fill.
@@ -119,17 +115,12 @@ BY_HAND = {
         [3],
         [[0], [0], [3]],
     ),
-    "bounds on cells of a root": (
-        (1, 2, (fit(PAIR, [[-3, 8]], [1]),), (box(PAIR, [[1, 0]], [[9, 5]]),)),
-        None,
-        [[1, 5]],
-    ),
 }
 
 
 @pytest.mark.parametrize(("parts", "parent", "expected"), BY_HAND.values(), ids=BY_HAND)
 def test_solutions_by_hand(parts, parent, expected):
-    for tables in both(Family(*parts, parent=None if parent is None else np.array(parent))):
+    for tables in both(Family(*parts, parent=np.array(parent))):
         np.testing.assert_allclose(tables, expected, atol=1e-6)
 
 
