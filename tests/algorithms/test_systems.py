@@ -129,7 +129,7 @@ def test_systems_of_counts_are_those_whose_pairs_are_bundled_populations():
     assert [system.name for system in EVERY if system.of_counts != (system.pairs.keys() == EXTRACTS.keys())] == []
 
 
-def test_to_list_systems_loads_nothing_that_an_extra_brings():
+def test_to_list_systems_loads_nothing_that_an_extra_brings():  # an interpreter starts
     heavy = ("numba", "duckdb", "piqp", "opendp", "pyspark", "pandas", "polars", "pyarrow")
     code = f"import sys, algorithms.systems as s; s.systems(); print([n for n in {heavy} if n in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

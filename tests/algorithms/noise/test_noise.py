@@ -302,7 +302,7 @@ SECURE_TOO = [
     ids=str,
 )
 def test_secure_draws_follow_the_law_and_no_other(law, size, off, record_property):
-    # Not seeded, by its nature: the false alarm of 1e-6 is per run of the test.
+    # Not seeded, by its nature: the false alarm of 1e-6 is per run of the test. 100,000 take a second.
     draws = law.sample((size, 1), "secure")
     record_property("tried", size)
     assert draws.dtype == np.int64

@@ -198,7 +198,7 @@ def distinct(noise):
     return len(np.unique(rows, axis=0)) == len(rows)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])  # processes take seconds to start
 def test_workers_draw_as_many_by_the_law_and_they_are_counted(backend):
     """P(chi-square test refuses) is 1e-6."""
     pytest.importorskip("opendp")

@@ -97,7 +97,7 @@ def test_a_seed_decides_the_deaths_and_a_number_of_people_that_cannot_be_is_refu
     refuses(ValueError, "people must be at most 529655, got 529656", synthetic_deaths, 0, people=529_656)
 
 
-def test_brazil_has_the_months_of_each_city():
+def test_brazil_has_the_months_of_each_city():  # 50,000 rows
     deaths = brazil_deaths()
     tree, counts = load("brazil")
     assert deaths.tree.labels == tree.labels

@@ -90,11 +90,8 @@ def test_exact_budget_is_the_least_that_meets_the_margin(margin, stability, conf
     budget = exact_budget_for(margin, stability, confidence=confidence, privacy_definition=definition)
 
     def exact(spent):
-        law = (
-            DiscreteGaussian(stability / math.sqrt(2 * spent))
-            if definition == "zcdp"
-            else TwoTailedGeometric(spent / stability)
-        )
+        pure = definition == "puredp"
+        law = TwoTailedGeometric(spent / stability) if pure else DiscreteGaussian(stability / math.sqrt(2 * spent))
         return exact_margin_of_error(law, confidence)
 
     assert exact(budget) == margin
@@ -196,7 +193,7 @@ def test_what_a_threshold_leaves_out_of_the_households_at_hand():
     assert compute(SHEET.published, {"PH2": {}})["phsafe/PH2/all/left_out_share"] is None
 
 
-def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):
+def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):  # households are read twice
     monkeypatch.chdir(tmp_path)
     persons, units = [f"--persons={PATHS[0]}"], [f"--units={PATHS[1]}"]
     Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "state"}}}')

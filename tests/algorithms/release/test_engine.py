@@ -15,7 +15,7 @@ FIELD = st.text(st.sampled_from("=-@'\";,|\t\r\n ab1é\x1b"), max_size=6) | st.t
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60)  # each syncs a file
 @given(st.lists(st.tuples(FIELD, FIELD, st.integers()), max_size=4), st.sampled_from(",|"))
 @example([("a\rb", "=1\n+1", -3)], ",")
 @example([("", "'", 0)], "|")

@@ -88,7 +88,7 @@ def test_what_is_measured_or_exact_is_written(tmp_path):
     assert [row["COUNT"] for row in rows_of(tmp_path / "out" / "invariants.csv")] == known
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])  # processes take seconds to start
 def test_a_seed_gives_the_same_files_whatever_works_on_them(backend, tmp_path, monkeypatch):
     monkeypatch.setattr(drawing, "LEAST", 1)  # secure draws would all go to workers
     with joblib.parallel_config(backend=backend):

@@ -50,7 +50,7 @@ def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):
     assert spent == pytest.approx(JOINT[f"VAL {relation}" + ", in place" * in_place], abs=5e-6)
 
 
-def test_other_thresholds_and_states():
+def test_other_thresholds_and_states():  # each pair is tabulated
     config = {**US.to_dict(), "tau": {**US.tau, "PH2": 3, "PH3": 2}, "state_filter": ["11", "56"]}
     pair = worst_pair("PH2", "usa_*", config=config)
     change = stability_change(pair.x, pair.y, config=config, tables=["PH2"])

@@ -70,7 +70,7 @@ def test_stability_change_is_the_difference_of_the_tables(database, bundled):
     assert change["L2_SQUARED"].max() == 2
 
 
-def test_levels_are_those_with_a_budget(tmp_path):
+def test_levels_are_those_with_a_budget(tmp_path):  # four tabulations
     pair = worst_pair("PH2", "state_*", config="pr")
     change = stability_change(pair.x, pair.y, config="pr")
     assert set(change["LEVEL"]) == {"state_*", "state_A-G", "state_H,I"}

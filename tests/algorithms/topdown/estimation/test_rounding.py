@@ -213,7 +213,7 @@ def test_every_constraint_is_kept_without_branching(times):
 
 @settings(max_examples=15)
 @given(seeds)
-def test_the_failsafe_rounds_too(seed):
+def test_the_failsafe_rounds_too(seed):  # each solves a dozen programs
     rng = np.random.default_rng(seed)
     x, kin, chain = random_problem(rng, int(rng.integers(1, 4)), 6)
     kin = replace(kin, parent=rng.permutation(kin.parent), boxes=kin.boxes[:3])  # the wrong parent
