@@ -69,12 +69,10 @@ def test_inversion_at_53_bits_is_the_geometric_law_but_for_its_tails(epsilon):
 
 
 def test_the_tails_of_inversion_have_holes_before_they_end():
-    wide, narrow = InverseCdf(0.01), InverseCdf(1.0)
-    assert ((wide.counts == 0).any(), (narrow.counts == 0).any()) == (True, False)
+    wide = InverseCdf(0.01)
+    assert (wide.counts == 0).any()
     assert wide.exact_loss(1).infinite_mass > 100 / 2**53  # not one uniform in 2**53
-    assert narrow.exact_loss(1).infinite_mass == pytest.approx(2**-53)
-    assert narrow.exact_loss(1).loss.max() > 1.0  # steps above epsilon before the support ends
-    assert wide.exact_loss(1).loss.max() > 10 * 0.01
+    assert wide.exact_loss(1).loss.max() > 10 * 0.01  # steps above epsilon before the support ends
 
 
 def test_inversion_draws_its_law_from_either_source():

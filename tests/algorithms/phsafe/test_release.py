@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 
@@ -18,7 +17,6 @@ from algorithms.phsafe.layout import check_release, lay_out, zeros
 from algorithms.phsafe.measurement import PHSafe
 from algorithms.phsafe.schema import STATES
 from algorithms.phsafe.tables import PUBLISHED, QUERIES
-from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.release.engine import whole_folder, write_rows
 from algorithms.release.frames import Frame
 from tests.golden.phsafe import CONFIG, PATHS, columns, rows
@@ -36,11 +34,6 @@ def counts_of(tables):
         parts = (table["REGION_TYPE"], table["REGION_ID"], codes, table[f"{name}_DATA_CELL"], table["COUNT"].tolist())
         result += [(name, *row) for row in zip(*parts, strict=True)]
     return sorted(result)
-
-
-@pytest.fixture(scope="module")
-def exact():
-    return tabulation(*PATHS, config=CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -133,28 +126,6 @@ def test_noise_has_the_law_it_is_published_with(source):
     assert p[1.0] > 1e-6
     assert p[0.9] < 1e-6
     assert p[1.1] < 1e-6
-
-
-def largest_correlation(noise):
-    correlation = np.corrcoef(noise, rowvar=False)
-    return np.abs(correlation[np.triu_indices_from(correlation, 1)]).max()
-
-
-@pytest.mark.parametrize("only", [None, [("PH3", "state_H,I")]])
-def test_every_level_of_every_table_has_noise_of_its_own(exact, only):
-    # Of one cell of each of 46 queries and levels, and of 42 cells of one: 4,000 releases, 1,035 and 861 correlations,
-    # each normal with deviation 1 / sqrt(4000). The largest exceeds 6 of those with probability 2e-6; one shared
-    # vector gives 1.
-    size = 4_000
-    mechanism = PHSafe(config(1.0), only=only)
-    starts = np.cumsum([0, *(exact.counts[query].size for query in mechanism.queries)])[:-1]
-    noise = mechanism(exact, size, RNG(8)) - mechanism.exact(exact)
-    noise = noise if only else noise[:, starts]
-    assert noise.shape == (size, 42 if only else 46)
-    limit = 6 / math.sqrt(size)
-    assert largest_correlation(noise) < limit
-    shared = np.column_stack([noise, noise[:, 3]])
-    assert largest_correlation(shared) > limit
 
 
 def test_without_opendp_nothing_is_counted_and_no_other_noise_is_used(monkeypatch, tmp_path):

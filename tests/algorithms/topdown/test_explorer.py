@@ -192,12 +192,10 @@ def test_a_budget_too_small_for_noise_has_none():
             "--margin must name a query at one of the levels nation, state, county, tract, "
             "block_group, block, district, as total:county=20, got 'total=20'",
         ),
-        (("--margin", "total:county=2.5"), "topdown/all/all/margin must be a whole number from 1 to 1e+09, got 2.5"),
-        (("--spec", SURVEY, "--rho", "1e7"), "topdown/all/all/budget must be a number from 0.001 to 1e+06, got 1e7"),
         (("--spec", DEATHS), "--areas is needed: deaths.json names no levels"),
         (("--spec", DEATHS, "--areas", "a,b"), "a budget is needed, --epsilon or --rho: deaths.json has no promise"),
     ],
 )
 def test_bad_options_are_refused(capsys, options, rule):
     assert plaudit("explore", "topdown", *options) == 2
-    assert capsys.readouterr().err == f"plaudit: error: {rule.replace('1e7', '10000000.0')}\n"
+    assert capsys.readouterr().err == f"plaudit: error: {rule}\n"
