@@ -63,6 +63,7 @@ def test_every_query_counts_every_person_once(sizes, random):
         ({"a": ("x", "y")}, {"g": Grouping("b", {"g": ("x", "y")})}, "must be of a, got 'b'"),
         ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y"), "2": ("y",)})}, "each level of a once, got"),
         ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x", "y", "z")})}, "each level of a once, got"),
+        ({"a": ("x", "y")}, {"g": Grouping("a", {"1": ("x",)})}, "each level of a once, got"),
     ],
 )
 def test_bad_schemas_are_refused(attributes, groupings, words):

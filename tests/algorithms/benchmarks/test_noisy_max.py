@@ -114,6 +114,8 @@ def test_support_on_one_side_only():
     assert on_y == 0
     assert mechanism.support_masses(pair_of([0.5, 2.0], [1.0, -8.0])) == (on_y, on_x)
     assert mechanism.support_masses(pair_of([2.0, 0.0], [0.0, 2.0])) == (0, 0)
+    message = "the two databases must answer the same queries, got 1 and 2"
+    refuses(ValueError, message, mechanism.support_masses, pair_of([1], [1, 2]))
     released = mechanism(pair.x, 40_000, np.random.default_rng(1))
     impossible = int(np.isneginf(mechanism.log_likelihood(released, pair.y)).sum())
     assert stats.binomtest(impossible, 40_000, on_x).pvalue > 1e-6  # false alarm 1e-6

@@ -366,6 +366,7 @@ VALUES = {
     "cells must be whole numbers from 0 to 1, got 0.5": lambda: SAMPLE.counts([[0.5, 1]]),
     f"{WEIGHT} 5": lambda: SAMPLE.counts([[0, 5]]),
     f"{WEIGHT} 0": lambda: SAMPLE.counts([[0, 0]]),
+    f"{WEIGHT} nan": lambda: SAMPLE.counts([[0, math.nan]]),
     "weights must add up to less than 2**33, got 8589934592": lambda: WeightedBottomUp(1.0, 2**31, (1,)).counts(
         [[0, 2**31]] * 4
     ),

@@ -257,3 +257,5 @@ def test_seeded_and_few_draws_stay_in_the_caller(monkeypatch):
     monkeypatch.setattr(workers, "Workers", None)  # which nothing asks for
     np.testing.assert_array_equal(add_noise(np.arange(SIZE), WIDE, None, rng(2), n_jobs=2), alone)
     assert add_noise(np.zeros(SIZE - 1), WIDE, None, "secure", n_jobs=2).size == SIZE - 1
+    with pytest.raises(TypeError, match=r"^rng must be a numpy Generator or "):
+        add_noise(np.zeros(SIZE), WIDE, None, "sure", n_jobs=2)

@@ -135,10 +135,11 @@ def test_fourteen_tables_of_the_pilot():
     assert cells == [251 * n for n in (300, 360, 180, 120, 72, 15, 10, 2, 12, 6)] + [13 * n for n in (150, 180, 30, 24)]
 
 
-def test_histograms_have_the_shape_of_tree_and_schema():
+def test_histograms_are_of_people_and_have_the_shape_of_tree_and_schema():
     for mechanism in (independent(), top_down()):
         rule = "histogram must have the shape (leaves, cells) = (4, 6), got (4, 5)"
         refuses(ValueError, rule, mechanism, HISTOGRAM[:, :5], 1, np.random.default_rng(0))
+        refuses(ValueError, "counts must not be negative, got -30", mechanism, -HISTOGRAM, 1, np.random.default_rng(0))
 
 
 EVENLY = "each level must divide the one above it evenly, got level"

@@ -166,6 +166,7 @@ def test_couples_that_contradict_themselves_are_counted_before_the_release(phsaf
     [
         (command(persons=None), "--persons, --units and --geo are needed, or --bundled"),
         (command("--bundled"), "--bundled goes without --persons, --units, --geo, --recode and --derive"),
+        (("phsafe", "--bundled", "--derive", "--out", "out"), "--bundled goes without"),
         (command("--engine", "spark", "--memory", "4GB"), "--memory is for duckdb, got the engine spark"),
         (command("--engine", "spark", "--recode", "recode.json"), "--recode is for duckdb, got the engine spark"),
         (command("--master", "local[2]"), "--master is for spark, got the engine duckdb"),

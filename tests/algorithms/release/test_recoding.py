@@ -90,7 +90,17 @@ REFUSED = {
 }
 
 
-FORMLESS = ("Sex", {}, {"constant": 1, "values": {}}, {"from": "Sex", "add": True}, {"from": "Sex", "code": 1})
+FORMLESS = (
+    "Sex",
+    {},
+    {"values": {"male": 1}},
+    {"constant": 1, "values": {}},
+    {"from": "Sex", "add": 1, "values": {}},
+    {"from": 1},
+    {"from": "Sex", "add": True},
+    {"from": "Sex", "values": ["m"]},
+    {"from": "Sex", "code": 1},
+)
 
 
 @pytest.mark.parametrize("how", FORMLESS, ids=str)

@@ -193,6 +193,7 @@ def test_the_truth_must_keep_what_is_public_before_any_noise() -> None:
 def test_bad_histograms_are_refused() -> None:
     for histogram, words in (
         (np.ones((2, 6)), "shape \\(3, 6\\): leaves of the tree, cells of the schema; got \\(2, 6\\)"),
+        (np.full((3, 6), -1), "must not be negative, got -1"),
         (np.full((3, 6), 2**38), "less than 2\\*\\*40 people"),
     ):
         with pytest.raises(ValueError, match=words):
