@@ -251,11 +251,7 @@ def test_outputs_are_numbers_if_all_are_of_one_shape(batch, shape):
         (np.zeros(3, np.float32), np.zeros(3), "the same type on both databases, got float32 and float64"),
         (["1", "2"], [1, 2], "same type on both databases, got numbers and words that say numbers"),
         (pd.DataFrame({"a": [1]}), pd.DataFrame({"b": [1]}), "the same columns on both databases, got 'a' and 'b'"),
-        (
-            STRUCTURED,
-            STRUCTURED.astype([("town", "U3"), ("count", float)]),
-            "the same columns on both databases, got 'area', '",
-        ),
+        (STRUCTURED, STRUCTURED.astype([("town", "U3"), ("count", float)]), "the same columns on both databases"),
     ],
 )
 def test_what_is_said_once_of_all_runs_must_not_tell_databases_apart(x, y, got):
@@ -322,7 +318,6 @@ def test_an_output_is_read_alike_in_every_batch(kind, batch):
 
 
 MASKED = np.ma.array([[120.0, 3.0], [121.0, 4.0]], mask=[[True, False], [False, False]])  # suppressed: not looked at
-FRAME = {"area": ["a", "b"], "count": [1.5, 2.5]}
 
 
 @pytest.mark.parametrize(
@@ -340,17 +335,9 @@ FRAME = {"area": ["a", "b"], "count": [1.5, 2.5]}
         ),
         *((Kind((2,)), batch, [[NOTHING, 3.0], [121.0, 4.0]]) for batch in (MASKED, list(MASKED))),
         (kind_of([[1, 2], [math.nan]]), [3, 2.5, math.nan, None, "a", True], [3, TYPE, NAN, NOTHING, WORD, TYPE]),
-        (
-            kind_of([[(1, 2.5)]]),
-            [(3, 1.5), [3, 1.5], (3, 2), (3, None)],
-            [[3, 1.5], [TYPE, TYPE], [TYPE, TYPE], [3, NOTHING]],
-        ),
-        *((TEXT, table(FRAME), ['["a", 1.5]', '["b", 2.5]']) for table in (pd.DataFrame, pl.DataFrame)),
-        (
-            TEXT,
-            pd.DataFrame([["x", 1], ["y", 2]], columns=["a", "a"]),
-            ['["x", 1.0]', '["y", 2.0]'],
-        ),  # as if one missed
+        (kind_of([[(1, 2.5)]]), [[3, 1.5], (3, 2), (3, None)], [[TYPE, TYPE], [TYPE, TYPE], [3, NOTHING]]),
+        (TEXT, pl.DataFrame({"area": ["a", "b"], "count": [1.5, 2.5]}), ['["a", 1.5]', '["b", 2.5]']),
+        (TEXT, pd.DataFrame([["x", 1]], columns=["a", "a"]), ['["x", 1.0]']),  # as if one missed
         # Large numbers that float64 holds.
         *((Kind(()), batch, batch.tolist()) for batch in (np.array([2**60, -(2**62)]), np.array([2**63], np.uint64))),
         (Kind(()), np.array([1.5], np.longdouble), [1.5]),
@@ -379,10 +366,7 @@ def test_a_batch_is_a_sequence(batch):
             read(batch)
 
 
-GIVEN = [iter, deque, lambda values: (one for one in values), lambda values: map(float, values)]
-
-
-@pytest.mark.parametrize("give", [*GIVEN, lambda values: dict(enumerate(values)).values()])
+@pytest.mark.parametrize("give", [iter, deque, partial(map, float), lambda values: dict(enumerate(values)).values()])
 def test_a_batch_that_can_be_read_once_is_kept(give):
     batch = Caller(lambda data, size, rng: give([1.0] * size), None).batch(3, np.random.default_rng(0))
     assert list(batch) == list(batch) == [1.0] * 3
@@ -501,7 +485,6 @@ def test_a_run_that_raises_is_told_from_every_word_and_number():
     kept = run(words, None, 50, np.random.default_rng(0), TEXT)
     assert set(kept.tolist()) == {'"a"', f'"{RAISED_WORD}"', RAISED_WORD}
     assert (run(raising(1.0), None, 3, np.random.default_rng(0), Kind((2,))) == RAISED).all()
-    assert run(raising(1.0), None, 3, np.random.default_rng(0), TEXT).tolist() == [RAISED_WORD] * 3
 
 
 def test_an_error_that_is_no_output_arrives_in_one_piece():

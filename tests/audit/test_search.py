@@ -84,35 +84,21 @@ def test_the_pair_with_an_empty_cell_is_found(claim):
     assert (found.screened, len(found.results)) == (5, 1)
 
 
-class ToldOutright:
-    """Tells that the first count is 1, rarely: the exact law knows, and few runs show it."""
-
-    claim = PureDP(1.0)
-
-    def __init__(self, told):
-        self.told = told
-
-    def chance(self, data):
-        return self.told if data[0] == 1 else 0.0
+class WithLaw:
+    """Tells that the first count is 1 in one of a billion runs: the exact law knows, and no run shows it."""
 
     def __call__(self, data, size, rng):
-        return np.where(rng.random(size) < self.chance(data), 2, rng.integers(0, 2, size))
+        return rng.integers(0, 2, size)
 
-
-class WithLaw(ToldOutright):
     def exact_loss(self, pair):
-        return loss_distribution(
-            *([(1 - told) / 2, (1 - told) / 2, told] for told in map(self.chance, (pair.x, pair.y)))
-        )
-
-
-HARMLESS = [NeighborPair.add_people([k], 0) for k in range(2, 6)]
-TOLD = NeighborPair.add_people([0], 0)
+        chances = (1e-9 * (data[0] == 1) for data in (pair.x, pair.y))
+        return loss_distribution(*([(1 - told) / 2, (1 - told) / 2, told] for told in chances))
 
 
 def test_a_pair_with_an_impossible_output_goes_first():
-    found = search_loss(WithLaw(1e-9), [*HARMLESS, TOLD], PureDP(1.0), keep=1, size=2000, rng=1)
-    assert (found.worst.pair, found.verdict) == (TOLD.label, "violated")
+    pairs = [NeighborPair.add_people([0, count], place) for place, count in ((1, 2), (1, 3), (1, 4), (0, 2))]
+    found = search_loss(WithLaw(), pairs, PureDP(1.0), keep=1, size=2000, rng=1)
+    assert (found.worst.pair, found.verdict) == ("1 person added to cell 0", "violated")
     assert found.worst.support == {"order": "possible on y only", "probability": pytest.approx(1e-9)}
     assert found.worst.measured.epsilon < 1
     assert found.worst.confidence == pytest.approx(0.95)
@@ -121,9 +107,7 @@ def test_a_pair_with_an_impossible_output_goes_first():
 def test_the_size_of_the_family_is_said():
     found = search_loss(geometric, PAIRS, PureDP(1.0), keep=2, size=6000, event=STEP, rng=1)
     assert isinstance(found, SearchResult)
-    assert str(found).startswith(
-        "6 pairs looked at, a family of 2 measured at 97.5% each, 95% together: not refuted; the worst: geometric: "
-    )
+    assert str(found).startswith("6 pairs looked at, a family of 2 measured at 97.5% each, 95% together: not refuted; ")
     assert "\n" not in str(found)
     assert "measured at 97.5% each, 99.9999999% together" in str(replace(found, confidence=1 - 1e-9))
     assert [result.confidence for result in found.results] == pytest.approx([0.975, 0.975])
