@@ -19,10 +19,6 @@ def trained(outputs_x, outputs_y, *, seed=1, entries=None):
     return scoring(fitted(pick(outputs_x, entries), pick(outputs_y, entries), seed=seed), entries)
 
 
-def seen_in(x, y):
-    return explore(exploration(x, y))
-
-
 def accuracy(statistic, x, y):
     """Rate of right guesses by the sign of a score, of as many fresh runs on either database."""
     return (np.mean(statistic(x) < 0) + np.mean(statistic(y) > 0)) / 2
@@ -97,7 +93,7 @@ def test_a_classifier_gets_what_changes_and_what_moves_or_spreads():
     x, y = rng.normal(size=(2, 500, 40))
     y[:, 25:35] += 1  # 16 standard errors each
     y[:, 36] *= 2
-    seen = seen_in(x, y)
+    seen = explore(exploration(x, y))
     data = np.arange(40)
     changed = data.copy()
     changed[[3, 7]] += 1, 2

@@ -55,16 +55,13 @@ def test_third_and_fourth_moments_are_compared(law):
     assert next(name.partition(" from ")[0] for name in names(found(x, y))) == "distance of output[3]"
 
 
-def correlated(rng, correlation, entries, size=RUNS):
-    outputs = rng.normal(size=(size, entries))
-    outputs[:, 1] = correlation * outputs[:, -1] + np.sqrt(1 - correlation**2) * outputs[:, 1]
-    return 50 + 7 * outputs
-
-
 @pytest.mark.parametrize(("correlation", "entries"), [(0.4, 40), (1.0, 40), (0.4, 400)])
 def test_two_entries_whose_correlation_turns_are_found(correlation, entries):
     rng = np.random.default_rng(3)
-    x, y = (correlated(rng, sign * correlation, entries) for sign in (-1, 1))
+    x, y = rng.normal(50, 7, size=(2, RUNS, entries))
+    for outputs, sign in ((x, -1), (y, 1)):
+        apart = np.sqrt(1 - correlation**2) * (outputs[:, 1] - 50)
+        outputs[:, 1] = 50 + sign * correlation * (outputs[:, -1] - 50) + apart
     y[:, [1, -1]] *= 1 + 0.3 * (entries > 256)  # among more entries, those that change by themselves are paired
     assert f"product of output[1] and output[{entries - 1}] about their means" in names(found(x, y))
 

@@ -7,10 +7,8 @@ import pytest
 
 from audit.attacks.protocol import Attack, candidate_statistics
 from audit.attacks.statistics import weighted_sum
-from audit.outputs import kind_of, read_outputs
-from audit.sampling.runs import GivenRuns
 from audit.values import ABSENT
-from tests.audit.sampling.cases import ROOT, THREE
+from tests.audit.sampling.cases import given_runs
 
 RUNS = 600
 
@@ -26,20 +24,6 @@ def wide(rng, side):
     return 1e9 * rng.normal(size=(RUNS, 1)) + (1 + side / 2) * rng.normal(size=(RUNS, 40)) * np.tile([1e9, 1], 20)
 
 
-def explored(law):
-    """All that attacks find in outputs on two databases."""
-    given = [law(np.random.default_rng(side), side) for side in (0, 1)]
-    kind = kind_of(given)
-    x, y = (read_outputs(batch, kind) for batch in given)
-    orders = [np.arange(len(side)) for side in (x, y)]
-    return candidate_statistics(GivenRuns(THREE, ROOT, kind, (x, y), orders), Attack(), 2 * RUNS)
-
-
-def given_to(statistic, exploration):
-    outputs, read = exploration.runs.outputs[1], exploration.runs.read
-    return outputs if read is None or statistic.written else read(outputs)
-
-
 def assert_alike(statistic, outputs):
     for order in "CF":
         parts = [statistic(part) for part in np.split(np.asarray(outputs, order=order), range(3, len(outputs), 3))]
@@ -49,9 +33,11 @@ def assert_alike(statistic, outputs):
 @pytest.mark.parametrize("law", [absent, wide])
 def test_every_statistic_scores_a_run_alike_in_every_batch(law):
     """Products by BLAS are rounded by the shape of the batch."""
-    exploration = explored(law)
-    for statistic in exploration.statistics:
-        assert_alike(statistic, given_to(statistic, exploration)[-40:])
+    given = given_runs(*(law(np.random.default_rng(side), side) for side in (0, 1)))
+    found = candidate_statistics(given, Attack(), 2 * RUNS)
+    for statistic in found.statistics:
+        outputs = found.runs.outputs[1][-40:]
+        assert_alike(statistic, outputs if found.runs.read is None or statistic.written else found.runs.read(outputs))
 
 
 def test_a_weighted_sum_of_what_is_absent_is_alike_in_every_batch():

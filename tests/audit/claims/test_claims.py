@@ -393,19 +393,12 @@ def test_numbers_are_kept_as_floats(name, number):
     ],
 )
 def test_a_stored_claim_is_whole_or_refused(values):
-    with pytest.raises(
-        ValueError,
-        match=r"^(a claim has the keys|(epsilon|delta|mu) must be|relation must be).*, got |got \{|got \[|got None",
-    ):
+    with pytest.raises(ValueError, match=r"a claim has the keys|(epsilon|delta|mu|relation) must be .*, got "):
         claim_from_dict(values)
 
 
 def stored(kind, parameter):
     return lambda number: claim_from_dict({"kind": kind, parameter: number, "relation": "add_remove"})
-
-
-def together(claims):
-    return compose(*claims)
 
 
 NO_RELATIONS = ("swap", "", None, "ADD_REMOVE", ["add_remove"])
@@ -421,9 +414,9 @@ ASKED = [*FOUR, PureDP(0), ZCDP(0), GaussianDP(math.inf)]
         (lambda one: PureDP(1) <= one, [PureDP(2, "replace_one")], ValueError, "claims under add_remove and replace_o"),
         (lambda one: PureDP(1) <= one, [2], TypeError, "not supported between instances of 'PureDP' and 'int'"),
         (lambda one: PureDP(1) <= one, [ZCDP(1)], TypeError, "no order, got PureDP and ZCDP: a bound"),
-        (together, [()], ValueError, "at least one claim must be given, got none"),
-        (together, [(ZCDP(1), PureDP(1))], TypeError, "must be of one family, got PureDP, ZCDP"),
-        (together, [(1,), (1.0, 2.0), (PureDP(1), None)], TypeError, "claims that are composed must be of one family"),
+        (lambda claims: compose(*claims), [()], ValueError, "at least one claim must be given, got none"),
+        (lambda claims: compose(*claims), [(ZCDP(1), PureDP(1))], TypeError, "must be of one family, got PureDP, ZCDP"),
+        (compose, [1, None], TypeError, "claims that are composed must be of one family"),
         (lambda relation: compose(ZCDP(1), ZCDP(1, relation)), ["replace_one"], ValueError, "one relation, got add_r"),
         *[(make, BELOW, ValueError, f"{name.split(',')[0]} must be 0 or more, got") for name, make in MADE.items()],
         *[(make, NO_NUMBERS, TypeError, f"{name.split(',')[0]} must be a number, got") for name, make in MADE.items()],
@@ -448,7 +441,6 @@ def test_what_is_no_claim_is_refused(ask, values, error, message):
             ask(value)
 
 
-FORMS = {"pure:EPSILON", "approx:EPSILON,DELTA", "gaussian:MU", "zcdp:RHO"}
 WRONG = ["", ":", ":0", ":-1", ":inf", ":nan", ":x", ":1,", ":,1", ":1,1,1", ":1;1", ":1:1", "=1", " 1"]
 
 
@@ -462,6 +454,6 @@ def test_a_written_claim_is_of_a_family_positive_and_finite(text):
     with pytest.raises(ValueError, match=r"^a claim is written ") as refused:
         parse_claim(text)
     forms, rest = str(refused.value).removeprefix("a claim is written ").split(" with ", 1)
-    assert set(re.split(", | or ", forms)) >= FORMS
+    assert set(re.split(", | or ", forms)) >= {"pure:EPSILON", "approx:EPSILON,DELTA", "gaussian:MU", "zcdp:RHO"}
     meant = ": did you mean pure:1?" if text == "1" else ""
     assert rest == f"positive finite numbers, approx:0,DELTA for total variation, got {text!r}{meant}"

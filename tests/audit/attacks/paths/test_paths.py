@@ -87,19 +87,15 @@ def test_scores_are_distances_from_the_middle_to_the_side_of_y():
         assert found["shift of un-raked count of area 1"].tolist() == [5, -3, -1, 0, 0]
         summed = found["sum of shifts, cut off at half the change, of un-raked counts of areas 0, 1"]
         assert summed.tolist() == [4, -4, 1, 2, 0]
-        shares = raked[:, 1] - 12
+        top, shares = noisy[:, 0] - 62, raked[:, 1] - 12
         np.testing.assert_allclose(found["shift of raked count of area 1"], shares, atol=1e-9)
         np.testing.assert_allclose(
             found["sum of shifts, cut off at half the change, of raked counts of areas 0, 1"],
-            np.clip(noisy[:, 0] - 62, -2, 2) + np.clip(shares, -2, 2),
+            np.clip(top, -2, 2) + np.clip(shares, -2, 2),
             atol=1e-9,
         )
-        joint = np.where(
-            np.sign(shares) == np.sign(noisy[:, 0] - 62), np.minimum(abs(shares), abs(noisy[:, 0] - 62)), 0
-        )
-        np.testing.assert_allclose(
-            found["joint shift of raked counts of areas 0, 1"], joint * np.sign(shares), atol=1e-9
-        )
+        joint = np.where(np.sign(shares) == np.sign(top), np.sign(top) * np.minimum(abs(shares), abs(top)), 0)
+        np.testing.assert_allclose(found["joint shift of raked counts of areas 0, 1"], joint, atol=1e-9)
 
 
 def pair_of(x, y):
@@ -112,12 +108,7 @@ def pair_of(x, y):
         (pair_of([1, 2], [1, 2]), None, ValueError, "pair must change a count, got two databases of the same counts"),
         (pair_of([1, 2, 3], [1, 2, 4]), None, ValueError, "one count for each of 2 leaves, got 3 and 3"),
         (pair_of([1, 2], [1, math.nan]), None, ValueError, "pair.y must be finite"),
-        (
-            pair_of([1, 2], [1, 3]),
-            [0, 1],
-            ValueError,
-            r"leaves must be the 2 leaves of the tree, each once, got \[0, 1\]",
-        ),
+        (pair_of([1, 2], [1, 3]), [0, 1], ValueError, r"leaves must be the 2 leaves of the tree"),
     ],
 )
 def test_pairs_that_do_not_fit_the_tree_are_refused(pair, leaves, error, message):
@@ -142,14 +133,6 @@ def unrake(outputs, parent, released, *, around, nodes=None):
     )
 
 
-def raked_and_noisy(tree, mean, epsilon, size, seed):
-    """Raked tables of ``mean`` people a leaf, and the noisy counts that they hide, as RDPC makes them."""
-    base = tree.totals(np.full(tree.n_leaves, mean))
-    noisy = TwoTailedGeometric(epsilon / (tree.depth + 1)).sample((size, tree.n_nodes), np.random.default_rng(seed))
-    noisy += base
-    return base, noisy, tree.rake(noisy)
-
-
 def proportions(tree, noisy):
     """What can be known of each node: its noisy count and the common divisor of its family, or None."""
     known = {0: (noisy[0], 1)}
@@ -169,16 +152,12 @@ def trees(draw, most=24):
     return Hierarchy.from_parents([-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)])
 
 
-def counts_of(tree, values):
-    return st.lists(values, min_size=tree.n_nodes, max_size=tree.n_nodes).map(np.array)
-
-
 COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 10**6))
 
 
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_every_family_that_holds_proportions_comes_back(tree, output, data):
-    noisy = data.draw(counts_of(tree, COUNTS))
+    noisy = np.array(data.draw(st.lists(COUNTS, min_size=tree.n_nodes, max_size=tree.n_nodes)))
     released = released_by(tree, output)
     found = unrake(tree.rake(noisy)[None, released], tree.parent, released, around=noisy)[0]
     for count, known in zip(found, proportions(tree, noisy), strict=True):
@@ -208,7 +187,8 @@ def test_rounded_tables_are_taken_as_they_are():
 
 def test_some_nodes_are_columns_of_all_in_any_order_and_layout():
     tree = Hierarchy.from_parents(DEEP)
-    base, _, raked = raked_and_noisy(tree, 40, 1.0, 50, seed=2)
+    base = tree.totals(np.full(tree.n_leaves, 40))
+    raked = tree.rake(base + TwoTailedGeometric(0.25).sample((50, tree.n_nodes), np.random.default_rng(2)))
     leaves = raked[:, tree.leaves]
     found = unrake(leaves, tree.parent, tree.leaves, around=base)
     assert np.isfinite(found).all(axis=1).mean() > 0.5
