@@ -32,9 +32,6 @@ from audit import PureDP
 def noisy(counts, size, rng):
     return np.round(counts + rng.laplace(size=(size, counts.size)), 6)
 
-def normal(counts, size, rng):
-    return np.round(counts + rng.normal(size=(size, counts.size)), 6)
-
 def lazy(counts, size, rng):
     from helper import scale
     return np.round(counts + rng.laplace(scale=scale, size=(size, counts.size)), 6)
@@ -73,9 +70,6 @@ class PanicError(BaseException):
 
 def panics(counts, size, rng):
     raise PanicError("no thread")
-
-def wordy(counts, size, rng):
-    return np.where(noisy(counts, size, rng)[:, :1] > 120.5, "many", "few")
 
 def impatient(counts, size, rng):
     raise KeyboardInterrupt
@@ -124,7 +118,6 @@ class Outcome(NamedTuple):
 
 Command = Callable[..., Outcome]
 OWN = ("--data", "counts.csv", "--claim", "pure:1")
-ELSEWHERE = ("--claim", "pure:1", "--relation", "add_remove", "--seed", "1")
 
 
 def strict(text: str) -> Any:

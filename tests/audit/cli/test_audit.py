@@ -7,17 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.audit.cli.desk import (
-    ELSEWHERE,
-    NO_POWER,
-    VIOLATION,
-    WITHIN,
-    Command,
-    audited,
-    refused,
-    results,
-    save_outputs,
-)
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, refused, results, save_outputs
 
 
 def test_a_sound_algorithm_is_within_its_claim(plaudit: Command) -> None:
@@ -93,7 +83,8 @@ def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) ->
     save_outputs(width=2)
     for name in ("x", "y"):
         Path(f"{name}.csv").write_text(f"count,ill=no\n{Path(f'{name}.csv').read_text()}")
-    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", *ELSEWHERE, "--attack", "entries")
+    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--relation", "add_remove", "--seed", "1")
+    files += ("--claim", "pure:1", "--attack", "entries")
     (result,) = results(plaudit(*files, "--json")).values()
     assert result.event.startswith('y if output["ill=no"] ')
     walk = np.random.default_rng(2).normal(size=(2000, 2)).round(6)

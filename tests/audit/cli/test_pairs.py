@@ -58,12 +58,6 @@ def test_several_cells_share_the_confidence(plaudit: Command) -> None:
     assert results(alone)["mine:noisy cell 0"].counts == found[names[3]].counts
 
 
-def test_a_shared_confidence_has_the_digits_that_were_given(plaudit: Command) -> None:
-    words = ("audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000", "--seed", "1")
-    shown = plaudit(*words, "--cell", "2", "--cell", "0", "--confidence", "0.999999").out
-    assert "audited at 99.99995% confidence" in shown
-
-
 def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
     words = ("audit", "mine:noisy", "--data", "spread.csv", "--claim", "pure:1", *QUICK, "--json")
     found = results(plaudit(*words, "--cells", "smallest, largest,empty", "--cell", "3", "--cell", "4"))
@@ -167,14 +161,6 @@ def test_what_the_order_of_records_tells_is_found_in_front_and_by_a_search(plaud
     assert " --at first " in result.provenance["command"]
     found = plaudit("search", *words, "--json")
     assert "1 row added in front" in {one.pair for one in results(found).values() if one.verdict == "violated"}
-
-
-def test_results_and_replays_say_where_a_row_stands(plaudit: Command) -> None:
-    at = (*OLD, "--add-row", "Eve,80,1", "--at", "1")
-    audits = results(plaudit("audit", *at, *ROWS[2:], "--claim", "pure:2", *QUICK, "--json"))
-    assert [one.pair for one in audits.values()] == ["added row 1 at index 1", "added row 2 at index 1"]
-    assert [name.removeprefix("helper:old ") for name in audits] == [one.pair for one in audits.values()]
-    assert "helper:old added row at index 1: " in plaudit("replay", *at).out
 
 
 # After a pass: other databases

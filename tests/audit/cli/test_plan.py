@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from audit.claims import ApproxDP, PureDP
 from audit.cli.plan import plan
-from audit.planning import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.planning import plan_power, plan_size, plan_violation
 
 VIOLATIONS = [1.05, 1.1, 1.2, 1.5, 2.0]
 
@@ -19,19 +19,12 @@ def planned(capsys, claim, *, code=0, **options):
     return capsys.readouterr().out
 
 
-def rows_of(said):
-    return [" ".join(line.split()) for line in said.splitlines()]
-
-
 def test_runs_for_each_violation(capsys):
-    """The same numbers as the function, in JSON and on a terminal."""
     found = json.loads(planned(capsys, "pure:1", violation=1.3, seconds_per_run=0.5, as_json=True))
     assert [row["violation"] for row in found["rows"]] == sorted([*VIOLATIONS, 1.3])
     for row in found["rows"]:
         assert row["runs"] == 2 * row["seconds"] == plan_size(PureDP(1.0), violation=row["violation"])
         assert row["epsilon"] == pytest.approx(row["violation"])
-    said = rows_of(planned(capsys, "pure:1", violation=1.3))
-    assert f"epsilon 1.3 1.3 {plan_size(PureDP(1.0), violation=1.3):,}" in said
 
 
 def test_options_reach_the_plan(capsys):
@@ -47,15 +40,11 @@ def test_what_so_many_runs_would_have_seen(capsys):
     assert found["smallest_violation"] == plan_violation(PureDP(1.0), 2000)
     for row in found["rows"]:
         assert row["power"] == plan_power(PureDP(1.0), 2000, violation=row["violation"])
-    power = 100 * plan_power(PureDP(1.0), 2000, violation=1.3)
-    assert f"epsilon 1.3 1.3 {power:.1f}%" in rows_of(planned(capsys, "pure:1", runs=2000, violation=1.3))
 
 
 def test_what_nobody_sees_is_a_row(capsys):
     """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
-    with pytest.raises(OutOfReachError):
-        plan_size(PureDP(0.01), violation=1.05, design="one_run")
-    said = rows_of(planned(capsys, "pure:0.01", violation=9.0, design="one_run"))
+    said = " ".join(planned(capsys, "pure:0.01", violation=9.0, design="one_run").split())
     assert "epsilon 0.0105 1.05 out of reach" in said
     assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in said
     found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))

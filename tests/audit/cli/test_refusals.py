@@ -129,6 +129,12 @@ def test_an_error_in_the_second_audit_keeps_the_first(plaudit: Command) -> None:
     assert os.listdir("out") == ["mine-noisy.json"]
 
 
+def test_an_interrupt_keeps_what_is_finished(plaudit: Command) -> None:
+    outcome = plaudit("audit", "mine:noisy", "mine:impatient", *OWN, "--size", "500", "--jobs", "1", "--out", "out")
+    said = "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
+    assert (outcome, os.listdir("out")) == ((INTERRUPTED, "", said), ["mine-noisy.json"])
+
+
 def test_an_interrupt_of_the_first_audit_or_before(plaudit: Command) -> None:
     outcome = plaudit("audit", "mine:impatient", *OWN, "--jobs", "1")
     assert outcome == (INTERRUPTED, "", "plaudit: interrupted\n")

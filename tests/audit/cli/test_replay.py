@@ -38,12 +38,9 @@ def test_a_system_is_replayed(plaudit: Command, arguments: tuple[str, ...], code
 
 
 def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
-    outcome = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1")
-    first, _, header, _, query, *_ = outcome.out.splitlines()
-    assert first.endswith("promised epsilon 0.5 (add/remove): not refuted: 1 query replayed")
-    assert " ".join(header.split()) == "query draws noise L1 L2 declared epsilon rho"
-    assert " ".join(query.split()) == "counts 1,503 two tailed geometric, epsilon 0.5 1 1 1 0.5 0.11367"
-    assert "A pass is no proof." in outcome.out
+    told = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1").out
+    assert "counts 1,503 two tailed geometric, epsilon 0.5 1 1 1 0.5 0.11367" in " ".join(told.split())
+    assert "A pass is no proof." in told
     both = plaudit("replay", "gdpc-half-noise", "--cell", "0", "--cell", "9").out
     assert both.count("violation: loss: all queries together lose epsilon 2 on this pair, and 1 is promised") == 2
     assert "gdpc-half-noise cell 9: " in both
@@ -65,9 +62,3 @@ def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, workspace:
     assert "gdpc-twice-cell-9-replay.json is there from another result, and stays: this one is " in other.out
     assert sorted(os.listdir("kept")) == sorted([*names, *(name.replace(".json", "-2.json") for name in names)])
     assert plaudit("check", "kept").code == VIOLATION
-
-
-def test_own_counts_are_confidential(plaudit: Command) -> None:
-    for options, confidential in (((), True), (("--public-data",), False)):
-        (record,) = strict(plaudit("replay", "gdpc", "--data", "counts.csv", *options, "--json").out).values()
-        assert record["confidential"] is confidential

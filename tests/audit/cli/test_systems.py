@@ -40,13 +40,6 @@ def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Com
     assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
 
 
-def test_several_systems_run_each_on_its_own_databases(plaudit: Command) -> None:
-    found = results(plaudit("audit", "gdpc", "ons", "Laplace", *FEW, "--json"))
-    assert list(found) == ["gdpc", "ons", "Laplace"]
-    assert len({result.pair for result in found.values()}) == 3
-    assert found["ons"].pair == "1 person added to cell (0, 1): a, a, a, a, b in north / 1"
-
-
 @pytest.mark.parametrize(
     ("arguments", "following"),
     [("topdown --stage measurements --pair added", "search topdown"), ("phsafe --relation add_remove", "audit phsafe")],

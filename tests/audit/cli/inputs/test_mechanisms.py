@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from audit.cli.inputs.targets import source_of
 from tests.audit.cli.desk import MINE, NO_POWER, OWN, Command, audited, refused
 
 
@@ -29,8 +28,3 @@ def test_results_say_which_file_was_imported(plaudit: Command, workspace: Path) 
     assert plaudit("replay", "mine:noisy", *OWN, "--out", "out").code == NO_POWER  # its noise passes no seam
     (path,) = Path("out").glob("*.json")
     assert json.loads(path.read_bytes())["provenance"]["imported"] == source
-
-
-def test_what_is_part_of_python_has_no_file() -> None:
-    assert source_of("time:sleep") == {}
-    assert source_of("gdpc") == {}

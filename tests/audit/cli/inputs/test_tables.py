@@ -97,10 +97,7 @@ def test_counts_that_cannot_be_read_are_one_line(file, text, words):
     [
         (b"gr\xf6\n1\n", "line 1 is probably Latin-1, got 'gr[?]': iconv -f latin1 -t utf-8 < .*x.csv > .*x-new.csv$"),
         (b"a,b\n1,2\n3,\x80 4\n", "line 3 is probably Windows-1252, got '[?] 4': iconv -f cp1252"),
-        (
-            "größe\n".encode() + b"\xfc\n",
-            "line 2 is probably Latin-1, got '[?]': write it anew, for lines before it are",
-        ),
+        ("größe\n".encode() + b"\xfc\n", "line 2 is probably Latin-1, got '[?]': write it anew"),
         ("n\n1\n".encode("utf-16"), "line 1 is probably UTF-16, got '[?]*n[?]': iconv -f utf-16 "),
         ("n\n1\n".encode("utf-16-le"), "line 1 is probably UTF-16, got 'n[?]': iconv -f utf-16le "),
         ("n\n1\n".encode("utf-16-be"), "line 1 is probably UTF-16, got '[?]n[?]': iconv -f utf-16be "),
@@ -154,10 +151,7 @@ LONG = "".join(f"{run},{key},{NOISE[2 * run + key]}\n" for run in range(20) for 
     [
         ("run,n\n" + "".join(f"{3 * k},{n}\n" for k, n in enumerate(NOISE)), "'run' rises .* .0, 3, .*: leave it out"),
         ("w,run\n" + "".join(f"a,r{k}\n" for k in range(40)), "'run' rises .* .r0, r1, r2, r3, .*: leave it out"),
-        (
-            "n,day\n" + "".join(f"{n},{k % 20 + 1:02}.{k // 20 + 1}.26\n" for k, n in enumerate(NOISE)),
-            "'day' rises from",
-        ),
+        ("n,day\n" + "".join(f"{n},{k % 20 + 1:02}.{k // 20 + 1}.26\n" for k, n in enumerate(NOISE)), "'day' rises"),
         ("run,key,n\n" + LONG, "'run' repeats .* .0, 0, 1, 1, ...*: .*if several lines are one run, pivot the table"),
         ("".join(f"{n}\n" for n in np.sort(NOISE)[::-1]), "field 1 falls .*; else keep the order in which the"),
     ],

@@ -81,12 +81,6 @@ def test_check_tells_github(plaudit: Command, saved: Path, monkeypatch: pytest.M
     assert refused(plaudit(*check), "no such file or directory")
 
 
-def test_forms_that_exclude_each_other_and_those_that_are_the_same(plaudit: Command, out: Path) -> None:
-    assert refused(plaudit("check", "out", "--format", "csv", "--json"), "--json and --format csv exclude each other")
-    assert plaudit("check", "out", "--format", "json").out == plaudit("check", "out", "--json").out
-    assert plaudit("check", "out").out == plaudit("check", "out", "--format", "table").out
-
-
 def test_what_others_wrote_begins_no_line(plaudit: Command) -> None:
     audited(event="one\nforged", pair="two\nforged", verdict="no power", detectable=3.0).to_json("out/a\nforged.json")
     lines = plaudit("check", "out").out.splitlines()

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from audit.results import AuditResult
-from audit.results.files import write_json
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, refused
+from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command
 from tests.audit.results.test_folder import entry, save_session
 from tests.helpers import audited
 
@@ -33,8 +32,6 @@ def test_a_known_bug_that_is_detected_is_as_expected(
     outcome = plaudit(command, path)
     assert (outcome.code, outcome.err) == (WITHIN, "")
     assert FOUND in outcome.out
-    if command == "report":
-        assert outcome.out == f"Wrote report.html: 1 audit, 0 violated; 0 estimates. {FOUND}\n"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -59,14 +56,6 @@ def test_a_known_bug_that_is_not_detected_counts_as_any_audit(plaudit: Command, 
     outcome = plaudit(command, missed)
     assert (outcome.code, "Known bugs: 1 not detected." in outcome.out) == (WITHIN, True)
     assert plaudit(command, session("few.json", ("t::bug", KNOWN, POWERLESS))).code == NO_POWER
-
-
-def test_what_a_test_expects_is_one_of_two_verdicts(plaudit: Command, workspace: Path, violated: AuditResult) -> None:
-    path = session("audits.json", ("t::bug", {"expected": "anything"}, violated))
-    for command in COMMANDS:
-        assert refused(plaudit(command, path), "expected must be one of not refuted, violated, got 'anything'")
-    write_json(Path("own.json"), violated.to_dict() | {"expected": "violated"})  # no audit says so of itself
-    assert refused(plaudit("check", "own.json"), "expected")
 
 
 def test_comparison_expects_known_bugs(

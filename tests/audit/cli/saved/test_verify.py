@@ -53,9 +53,7 @@ def test_verify_says_what_it_cannot_show(plaudit: Command, saved: Path) -> None:
     outcome = plaudit("verify", str(saved))
     assert outcome.code == WITHIN
     first, last = outcome.out.splitlines()
-    assert first.startswith(
-        "out/mine-noisy.json: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy: not refuted: "
-    )
+    assert first.startswith("out/mine-noisy.json: whole, and its numbers follow from its counts. CONFIDENTIAL: noisy: ")
     assert last == command.SCOPE
 
 
@@ -65,10 +63,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     assert (outcome.code, outcome.err) == (WITHIN, "")
     first, last = outcome.out.splitlines()
     made = read_json(saved)["provenance"]["command"]
-    assert first.startswith(
-        f"out: mine-noisy: whole, and its numbers follow from its counts; made again by `{made}`, it is the same. "
-        "CONFIDENTIAL: noisy"
-    )
+    assert f"; made again by `{made}`, it is the same. CONFIDENTIAL: noisy" in first
     assert last == command.RERUN
     assert {*os.listdir("."), "__pycache__"} == files
     plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "2", "--out", "out")
