@@ -6,8 +6,10 @@ import numpy as np
 
 from algorithms.hierarchy import Hierarchy
 from algorithms.nist.groups import Groups
+from algorithms.nist.mechanism import NistDp3
 from algorithms.noise import Laplace, add_noise
 from algorithms.ons.tables import Table
+from algorithms.ons.top_down import OnsTopDown
 from algorithms.schema import Schema
 from algorithms.topdown import TopDown
 from algorithms.topdown.budget import Budget
@@ -24,7 +26,15 @@ MOVED = NeighborPair.move_people(PEOPLE, (0, 0), (8, 3))
 FIELDS = Schema({"sex": ("male", "female"), "age": ("young", "old"), "county": ("a", "b", "c")})
 PAIRED = Groups([["sex", "age"], ["county"]])
 RECORDS = NeighborPair.add_record([[0, 1, 0]] * 100 + [[1, 0, 1]] * 50, [1, 1, 2])
-LEVELS = [Table(0, "total"), Table(1, "sex"), Table(2, "detailed")]
+
+
+def nist(**options):
+    return NistDp3(FIELDS, PAIRED, 1.0, **options)
+
+
+def ons(**options):
+    levels = [Table(0, "total"), Table(1, "sex"), Table(2, "detailed")]
+    return OnsTopDown(TREE, SCHEMA, 1.0, levels, ["1/4", "1/4", "1/2"], **options)
 
 
 def topdown(kind=TopDown, promise=PURE, **options):

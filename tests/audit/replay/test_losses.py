@@ -10,26 +10,23 @@ import pytest
 from algorithms.bottom_up import BottomUp
 from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
-from algorithms.nist.mechanism import NistDp3
 from algorithms.noise import Gaussian, Laplace, TwoTailedGeometric, add_noise
 from algorithms.ons.independent import IndependentNoise
 from algorithms.ons.tables import Table
-from algorithms.ons.top_down import OnsTopDown
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.neighbors import NeighborPair
 from audit.replay import replay
 from tests.audit.replay.cases import (
     ADDED,
     CONCENTRATED,
-    FIELDS,
-    LEVELS,
     MOVED,
-    PAIRED,
     PEOPLE,
     RECORDS,
     SCHEMA,
     TREE,
     kinds,
+    nist,
+    ons,
     sum_of,
     topdown,
 )
@@ -41,12 +38,9 @@ ADDITIVE = {
     "gdpc": (GDPC(0.7), NeighborPair.add_people([50, 3, 7], 1, people=3)),
     "gaussian counts": (GaussianCounts(0.3), NeighborPair.add_people([50, 3, 7], 1, people=2)),
     "bottom-up, inverse": (BottomUp(0.7, TREE, noise="inverse_cdf"), NeighborPair.add_people(PEOPLE, (3, 1))),
-    "nist, geometric": (NistDp3(FIELDS, PAIRED, 1.0, law="geometric").stage("measurements"), RECORDS),
+    "nist, geometric": (nist(law="geometric").stage("measurements"), RECORDS),
     "topdown, concentrated": (topdown(promise=CONCENTRATED).stage("measurements"), MOVED),
-    "ons, levels": (
-        OnsTopDown(TREE, SCHEMA, 1.0, LEVELS, ["1/4", "1/4", "1/2"]).stage("measurements"),
-        NeighborPair.add_people(PEOPLE, (3, 1)),
-    ),
+    "ons, levels": (ons().stage("measurements"), NeighborPair.add_people(PEOPLE, (3, 1))),
 } | {
     f"ons, {law}, {'rounded' if rounded else 'not rounded'}": (
         IndependentNoise(
@@ -69,10 +63,8 @@ def test_the_exact_loss_is_that_of_the_mechanism(name):
     assert found.verdict == ("violated" if name == "bottom-up, inverse" else "not refuted")
     assert law.maximum == pytest.approx(expected.maximum, rel=1e-12)
     for delta in (0.1, 1e-6):
-        assert law.epsilon_at(delta) == pytest.approx(expected.epsilon_at(delta), rel=1e-9, abs=1e-9)
-        assert law.reverse().epsilon_at(delta) == pytest.approx(
-            expected.reverse().epsilon_at(delta), rel=1e-9, abs=1e-9
-        )
+        for one, other in ((law, expected), (law.reverse(), expected.reverse())):
+            assert one.epsilon_at(delta) == pytest.approx(other.epsilon_at(delta), rel=1e-9, abs=1e-9)
     assert law.renyi(2) == pytest.approx(expected.renyi(2), rel=1e-9)
     assert expected.epsilon_at(1e-3) > 0
 
@@ -88,19 +80,13 @@ def test_losses_of_queries_add_up():
 @pytest.mark.parametrize(
     ("law", "claim", "kept"),
     [
-        (TwoTailedGeometric(1.0), PureDP(1.0), True),
-        (TwoTailedGeometric(1.0), PureDP(0.99), False),
         (Gaussian(1.0), PureDP(50.0), False),
         (Gaussian(1.0), ZCDP(0.5), True),
         (Gaussian(1.0), ZCDP(0.499), False),
-        (Gaussian(1.0), GaussianDP(1.0), True),
-        (Gaussian(1.0), GaussianDP(0.999), False),
         (Laplace(1.0), ZCDP(1e-3), True),  # its table bounds this loss from above: it is not held against anyone
         (Laplace(1.0), PureDP(0.99), False),
         (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) * 1.0001), True),
         (Gaussian(1.0), ApproxDP(1.0, GaussianDP(1.0).delta_at(1.0) / 1.01), False),
-        (TwoTailedGeometric(1.0), ApproxDP(1.0, 0.0), True),
-        (TwoTailedGeometric(1.0), ApproxDP(0.9, 0.01), False),
     ],
 )
 def test_the_loss_of_one_query_is_held_against_every_kind_of_promise(law, claim, kept):
@@ -162,7 +148,7 @@ def test_sensitivities_are_those_of_the_mechanisms_own_neighbors():
 
 
 def test_a_mechanism_that_promises_nothing():
-    endless = OnsTopDown(TREE, SCHEMA, 1.0, LEVELS, ["1/4", "1/4", "1/2"], perturb_zeros=False).stage("measurements")
+    endless = ons(perturb_zeros=False).stage("measurements")
     pair = NeighborPair.add_people(np.where(PEOPLE == 10, 0, PEOPLE), (0, 0))
     found = replay(endless, pair)
     assert found.claim is None

@@ -57,12 +57,7 @@ def test_primitives_of_ones_own_are_recorded():
 
     found = replay(mechanism, ADDED, PureDP(0.5))
     [query] = found.queries
-    assert (query.name, query.l1_change, query.declared, query.law) == (
-        "counts",
-        1.0,
-        Sensitivity(1, 1),
-        "laplace, scale 2",
-    )
+    assert (query.name, query.declared, query.law) == ("counts", Sensitivity(1, 1), "laplace, scale 2")
     assert found.exact_loss.maximum == 0.5
     assert found.verdict == "not refuted"
     assert kinds(replay(mechanism, ADDED, PureDP(0.4))) == ["loss"]

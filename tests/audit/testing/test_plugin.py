@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import unicodedata
@@ -16,7 +15,6 @@ import audit.testing.assertions  # noqa: F401 - loaded once, not by every projec
 from audit.claims import PureDP
 from audit.results import AuditResult
 from audit.results.files import read_json, write_json
-from audit.results.folder import read_audits
 from audit.testing.plugin import _closing_line
 from tests.helpers import audited
 
@@ -24,7 +22,6 @@ pytest_plugins = "pytester"
 
 HEAVY = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "duckdb", "joblib", "rich", "typer", "algorithms")
 STRICT = ("--strict-markers", "-W", "error", "-pno:cacheprovider", "-pno:benchmark", "-pno:hypothesispytest")
-GIVEN = f"{shlex.join(STRICT)} --rootdir ."  # in every command
 REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 RELEASE = """
 import numpy as np
@@ -45,47 +42,6 @@ class Noisy:
     def __call__(self, counts, size, rng):
         return counts + rng.laplace(scale=self.scale, size=(size, counts.size))
 """
-SUITE = (
-    RELEASE
-    + """
-
-@pytest.mark.audit(size=4000)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0])
-def test_sound(epsilon):
-    assert_loss_within(Noisy(epsilon), PAIR, PureDP(epsilon))
-    assert_loss_within(Noisy(epsilon), PAIR, PureDP(epsilon))
-
-
-@pytest.mark.parametrize("case", ["it's; echo $HOME"])
-def test_violated(case):
-    assert_loss_within(Noisy(2.0), PAIR, size=4000)
-
-
-def test_without_power():
-    assert_loss_within(Noisy(0.02), PAIR, PureDP(0.02), size=2000)
-
-
-def test_raising():
-    def failing(counts, size, rng):
-        raise OSError("no such table")
-
-    assert_loss_within(failing, PAIR, PureDP(1.0), size=2000)
-
-
-@pytest.mark.audit
-def test_known_bug():
-    assert_loss_detected(Noisy(2.0), PAIR, size=4000)
-
-
-def test_caught():
-    with pytest.raises(AssertionError, match="violated"):
-        assert_loss_within(Noisy(2.0), PAIR, size=4000)
-
-
-def test_skipped():
-    pytest.skip("not here")
-"""
-)
 # A stand-in: what an audit leaves behind, without the seconds that it takes to load one.
 LIGHT = """
 import random
@@ -177,37 +133,7 @@ def test_a_session_without_audits_loads_nothing_heavy(pytester):
     assert "plaudit: " not in result.stdout.str()  # nothing was audited, and nothing is said
 
 
-# A suite of someone else's
-
-
-@pytest.mark.slow
-def test_a_suite_of_someone_else(pytester):
-    """Every kind of outcome: what it prints, what it counts and what it reports."""
-    pytester.makepyfile(test_release=SUITE)
-    result = run(pytester, "--audit-report", "audits.json")
-    result.assert_outcomes(passed=4, failed=3, skipped=1)
-    assert closing_line(result) == (
-        "plaudit: 8 audits (7 of promises, 1 of known bugs), 2 violated, 1 without power; if every promise holds, one "
-        "is called violated by chance with probability at most 7e-06; if there is no bug, one is reported by chance "
-        "with probability at most 1e-06"
-    )
-    errors = [line for line in result.outlines if line.startswith("E ")]
-    verdicts = [line.split(": ")[2] for line in errors if "AssertionError" in line]
-    assert verdicts == ["violated", "no power"]
-    assert "audit/testing.py" not in result.stdout.str()  # the line of the test failed, not one of ours
-    assert sum("OSError: no such table" in line for line in errors) == 1
-
-    report = read_json(pytester.path / "audits.json")
-    head = [report[key] for key in ("kind", "seed", "runs", "exit_status", "confidential")]
-    assert head == ["session", 0, None, 1, False]
-    assert (report["false_alarm"], report["false_detection"]) == pytest.approx((7e-6, 1e-6))
-    names = [(entry["node_id"].partition("::")[2], entry["call"]) for entry in report["audits"]]
-    assert names == sorted(names)
-    assert len({entry["audit"]["seed_entropy"] for entry in report["audits"]}) == len(names) == 8
-    for entry in report["audits"]:
-        result = AuditResult.from_dict(entry["audit"])
-        assert result.confidence == 1 - 1e-6
-        assert result.provenance["command"] == f"python -m pytest {shlex.quote(entry['node_id'])} {GIVEN}"
+# What it says
 
 
 def test_promises_and_known_bugs_are_counted_apart():
@@ -224,20 +150,41 @@ def test_promises_and_known_bugs_are_counted_apart():
     )
 
 
-def test_a_failure_is_reproduced_by_its_command(pytester):
+FAILING = """
+
+@pytest.mark.parametrize("case", ["it's; echo $HOME"])
+def test_violated(case):
+    assert_loss_within(Noisy(2.0), PAIR, size=4000)
+
+
+def test_caught():
+    with pytest.raises(AssertionError, match="violated"):
+        assert_loss_within(Noisy(2.0), PAIR, size=4000)
+"""
+
+
+def test_a_failure_is_that_of_its_test_reported_and_reproduced_by_its_command(pytester):
     """Read from what was printed."""
-    pytester.makepyfile(test_release=SUITE)
-    whole = run(pytester, "--audit-seed", "8", "--audit-runs", "3000", "-k", "violated")
-    (command,) = [line.split(maxsplit=2)[2] for line in whole.outlines if line.split()[:2] == ["E", "reproduce"]]
+
+    def errors(result):
+        return [line for line in result.outlines if line.startswith("E ")]
+
+    pytester.makepyfile(test_release=RELEASE + FAILING)
+    options = ("--audit-seed", "8", "--audit-runs", "3000", "--audit-report", "audits.json")
+    result = run(pytester, *options)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "audit/testing" not in result.stdout.str()  # the line of the test failed, not one of ours
+    report = read_json(pytester.path / "audits.json")
+    assert [report[key] for key in ("kind", "seed", "runs", "exit_status")] == ["session", 8, 3000, 1]
+    assert AuditResult.from_dict(report["audits"][1]["audit"]).verdict == "violated"
+    (command,) = [line.split(maxsplit=2)[2] for line in result.outlines if line.split()[:2] == ["E", "reproduce"]]
     assert command == (
         "python -m pytest 'test_release.py::test_violated[it'\"'\"'s; echo $HOME]' "
-        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 3000 -k violated --rootdir ."
+        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 3000 --rootdir ."
     )
     alone = pytester.runpytest_inprocess(*shlex.split(command)[3:])
-    assert [line for line in alone.outlines if line.startswith("E ")] == [
-        line for line in whole.outlines if line.startswith("E ")
-    ]
     alone.assert_outcomes(failed=1)
+    assert errors(alone) == errors(result)
 
 
 def test_a_command_finds_its_test_from_where_the_session_began(pytester):
@@ -317,9 +264,7 @@ def test_a_generator_belongs_to_its_test(pytester):
     assert whole["c"] == str(np.random.default_rng(0x45D9B0EEEF9AB389).integers(2**62))
 
 
-@pytest.mark.parametrize(
-    "dist", ["load", *(pytest.param(dist, marks=pytest.mark.slow) for dist in ("loadfile", "each"))]
-)
+@pytest.mark.parametrize("dist", ["load", pytest.param("each", marks=pytest.mark.slow)])
 def test_neither_order_nor_processes_change_a_report(pytester, dist):
     """What tests share is audited once, whoever comes first; under xdist by each process, and counted once."""
     pytester.makepyfile(test_light=SHARING, test_more=SHARING)
@@ -430,10 +375,7 @@ def test_a_marker_that_means_nothing_is_one_line(pytester):
     )
     result = run(pytester, "-rN")
     result.assert_outcomes(errors=2)
-    assert any(
-        "pytest.mark.audit takes the options attack, event," in line and "got 'sise'" in line
-        for line in result.outlines
-    )
+    assert any("takes the options attack, event," in line and "got 'sise'" in line for line in result.outlines)
     assert "pytest.mark.audit takes options by name, got 1 without a name" in result.outlines
 
 
@@ -595,7 +537,3 @@ def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     assert report["confidential"]
     assert (pytester.path / "audits.json").stat().st_mode & 0o777 == 0o600
     assert report["audits"][0]["audit"]["pair"] == "\x1b[31m?\nlabel"
-    ((name, result),) = read_audits(pytester.path / "audits.json")  # as every command of plaudit does
-    assert name.endswith(".py::test_one call 1 (known bug)")
-    assert result.verdict == "not refuted"
-    assert json.dumps(report)
