@@ -24,17 +24,7 @@ from audit.report.page import KINDS, METHODS
 from audit.report.words import UNSEEN, meaning, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
-from tests.audit.report.hostile import (
-    PAYLOADS,
-    TAGS,
-    Page,
-    body,
-    by_kind,
-    hostile_page,
-    page_of,
-    planted,
-    planted_estimate,
-)
+from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, by_kind, hostile_page, page_of, planted
 from tests.audit.results.strategies import audits, estimates
 from tests.helpers import audited, estimated, replayed
 
@@ -216,23 +206,13 @@ def test_no_address_from_outside_is_in_a_page():
 CANARY = "CANARY-4711"
 
 
-@pytest.mark.reliability(row=9)
-@pytest.mark.parametrize("confidential", [False, True])
-def test_a_public_page_tells_nothing_that_discloses(confidential):
-    counts = {"x": {"runs": 918273, "guessed_x": 817263}, "y": {"runs": 918274, "guessed_y": 716253}}
-    result = planted(CANARY, counts=counts, seed_entropy=615243, seconds=514.233, confidential=confidential)
-    estimate = replace(planted_estimate(CANARY), areas=413223)
-    given = [(CANARY, result), (CANARY, replace(result, bound=ONE_RUN, selection=0))]
-    full = page_of(given, [(CANARY, estimate)])
-    page = page_of(given, [(CANARY, estimate)], public=True, published={"GDPC"})
-    for secret in (CANARY, "918,273", "817,263", "716,253", "615243", "514", "413,223"):
-        assert secret in full  # the canary is where it can sing
-        assert secret not in page
-        assert secret.replace(",", "") not in page
-    assert "CONFIDENTIAL" not in body(page)
+def test_a_public_page_of_one_run_tells_nothing_that_discloses():
+    """What is left out of others is looked for in `tests.reliability.test_canaries`."""
+    given = [(CANARY, replace(planted(CANARY), bound=ONE_RUN, selection=0))]
+    page = page_of(given, public=True, published={"GDPC"})
+    assert CANARY in page_of(given)  # the canary is where it can sing
+    assert not [words for words in (CANARY, "CONFIDENTIAL", REDACTED, "How to reproduce it") if words in body(page)]
     assert "This is the public version." in page
-    assert REDACTED not in page
-    assert "How to reproduce it" not in page
 
 
 def test_fields_of_a_result_are_all_planted():
@@ -298,19 +278,15 @@ def test_a_thousand_results_are_small_enough():
 
 def head_of(page):
     """What stands above the contents, by its names."""
-    return dict(
-        re.findall(
-            r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.partition('<dl class="facts head">')[2].partition("</dl>")[0]
-        )
-    )
-
-
-def made(day):
-    return audited(provenance={"created": f"{day}T12:30:00+00:00", "parameters": {}})
+    facts = page.partition('<dl class="facts head">')[2].partition("</dl>")[0]
+    return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", facts))
 
 
 def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdict():
-    page = page_of([("a", made("2026-03-04")), ("b", made("2026-02-01"))], author="A <b>", question="Q?")
+    days = [{"created": f"{day}T12:30:00+00:00", "parameters": {}} for day in ("2026-03-04", "2026-02-01")]
+    page = page_of(
+        [(name, audited(provenance=day)) for name, day in zip("ab", days, strict=True)], author="A <b>", question="Q?"
+    )
     head = head_of(page)
     assert (head["Question"], head["Author"]) == ("Q?", "A &lt;b&gt;")
     assert head["Who may read it"].startswith("Anyone who may see the names and commands in it: no data behind it are")

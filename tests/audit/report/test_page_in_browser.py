@@ -16,24 +16,29 @@ from tests.audit.browsing import watched
 from tests.audit.report.hostile import PAYLOADS, by_kind, hostile_page, planted
 from tests.helpers import audited, estimated
 
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 ACTIVE = (
     "script, iframe, object, embed, link, base, form, input, button, select, img, image, video, audio, template, use"
 )
 LISTENING = """() => [...document.querySelectorAll('*')].filter(e => [...e.attributes].some(a =>
     a.name.startsWith('on') || a.name == 'style' || /^\\s*(javascript|data):/i.test(a.value))).length"""
-OPEN = "for (const details of document.querySelectorAll('details')) details.open = true"
 INKS = """() => {
     const all = (what, kind, part) => [...document.querySelectorAll(what)].map(e => [kind, getComputedStyle(e)[part]]);
     return [['paper', getComputedStyle(document.body).backgroundColor], ...all('svg text', 'text', 'fill'),
         ...all('polyline, line.promise', 'line', 'stroke'),
         ...all('rect.violated, rect.no-power, rect.not-refuted, path.detectable', 'bar', 'fill')]; }"""
-LAW = {"order": "possible on x only", "probability": 0.25}
 CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
 AUDITS = [
     ("sound", audited()),
     ("violated", audited(claim=PureDP(0.5), verdict="violated", confidential=True)),
-    ("unbounded", audited(support=LAW, verdict="violated", relation="replace_one", claim=PureDP(1.0, "replace_one"))),
+    (
+        "unbounded",
+        audited(
+            support={"order": "x only", "probability": 0.25},
+            verdict="violated",
+            relation="replace_one",
+            claim=PureDP(1.0, "replace_one"),
+        ),
+    ),
     ("empty", audited(claim=ZCDP(0.5), measured=ZCDP(0.0), detectable=np.inf, verdict="no power", distance=20)),
     ("gaussian", audited(claim=GaussianDP(1.0), measured=GaussianDP(0.9), confidence=0.999999)),
     ("approximate", audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.9, 1e-6), adjacency="declared")),
@@ -129,9 +134,10 @@ def test_axe_finds_no_fault(open_page, name, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     html = hostile_page([PAYLOADS[0], *PAYLOADS[-4:-1]]) if name == "hostile" else PAGES[name]
     page, _ = open_page(html, bypass_csp=True, color_scheme=scheme, viewport={"width": width, "height": 900})
-    page.evaluate(OPEN)
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    found = axe.Axe().run(page, options={"runOnly": {"type": "tag", "values": RULES}})
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    found = axe.Axe().run(page, options={"runOnly": {"type": "tag", "values": rules}})
     assert found.response["violations"] == [], found.generate_report()
     unsure = [part["target"][0] for rule in found.response["incomplete"] for part in rule["nodes"]]
     inside = page.evaluate("targets => targets.every(t => document.querySelector(t).closest('svg') !== null)", unsure)

@@ -20,8 +20,6 @@ from tests.helpers import audited
 
 HEADERS = ["algorithm", "promised", "neighbors:\none ...", "lower\nbound\n(95%)", "minimum\ndetectable\nloss"]
 HEADERS += ["verdict", "seconds"]
-WITNESS = {"order": "possible on x only", "probability": 0.25}
-IDLE = {"verdict": "no power"}
 COUNT = ["count", "epsilon 1", "person added or removed"]
 
 
@@ -56,7 +54,12 @@ def letters(*texts):
             "bold red",
         ),
         (
-            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(0.5, 1e-6), "detectable": math.inf, **IDLE},
+            {
+                "claim": ApproxDP(1, 1e-6),
+                "measured": ApproxDP(0.5, 1e-6),
+                "detectable": math.inf,
+                "verdict": "no power",
+            },
             ["count", "epsilon 1\ndelta 1e-06", "person added or removed", "0.5000", "inf", "no power", "0.5"],
             "yellow",
         ),
@@ -73,7 +76,12 @@ def test_nothing_is_cut_off(width):
     far = {"unit": "household", "distance": 40, "adjacency": "declared", "verdict": "violated"}
     results = [
         audited(mechanism="TopDownBottomUpRaked", measured=PureDP(123.4567), **far),
-        audited(support=WITNESS, verdict="violated", detectable=math.inf, claim=PureDP(0.01234)),
+        audited(
+            support={"order": "x only", "probability": 0.25},
+            verdict="violated",
+            detectable=math.inf,
+            claim=PureDP(0.01234),
+        ),
         audited(detectable=12.5, verdict="no power", relation="replace_one", seconds=98765.4),
     ]
     table = audit_table(named(*results))
@@ -125,11 +133,6 @@ def test_markup_is_not_interpreted(name):
         line = next(line for line in text.splitlines() if "not refuted" in line)
         assert line.count("\x1b[") == 2  # on and off again: of the verdict
         assert "\x1b[32mnot refuted" in line
-
-
-def test_a_terminal_is_not_commanded():
-    words, _ = rows(audit_table([("GD\x1b[1APC\x9b31m", audited())]))
-    assert words[0][0] == "GD [1APC 31m"
 
 
 def test_several_confidences_are_said_elsewhere():

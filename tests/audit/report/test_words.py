@@ -48,13 +48,11 @@ def test_words_follow_the_result():
     unbounded = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(unbounded))
     assert "no count shows it" in " ".join(assumptions(unbounded))
-    assert "120" not in " ".join(unseen(audited(verdict="violated", claim=PureDP(0.5))))
     assert unseen(audited())[0].startswith("A loss of 1.250 would have been found, 4 times in 5, if it lies in the cou")
     assert unseen(audited())[1] == "A smaller loss, and any loss in other events, may have been missed."
     assert "4 times in 5: the counted event comes too seldom." in unseen(audited(detectable=math.inf))[0]
     assert "these runs prove at most 0.9" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
     assert "if it lies in the counted event." in unseen(audited().redact())[0]
-    assert "a lower bound never says" in unseen(audited(ceiling=math.inf))[-1]
     assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
     assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
     assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", [])
@@ -74,8 +72,6 @@ def test_words_follow_the_result():
     assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
     little = "No violation found, but this audit shows little: it proves 1.0% of the promise."
     assert headline([("a", audited(measured=PureDP(0.01)))]) == little
-    assert meaning(audited(measured=PureDP(0.0)))[1] == "These runs prove no loss at all."
-    assert "which of two values" in meaning(audited(relation="replace_one"))[0]
     assert "declared by the auditor" in assumptions(audited(adjacency="declared"))[0]
     assert "made elsewhere" in assumptions(audited(provenance={"parameters": {"runs_x": 9}}))[1]
     assert "one run" in assumptions(audited(bound=ONE_RUN))[1]

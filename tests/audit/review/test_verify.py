@@ -69,10 +69,6 @@ def test_the_kinds_are_all_there_are(saved):
     assert any(result.others for result in saved.values())
 
 
-def guessed(runs, x=0, y=0):
-    return {"runs": runs, "guessed_x": x, "guessed_y": y}
-
-
 def swapped(counts):
     """As many runs, of which others speak for the other database."""
     first, *_, last = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
@@ -104,9 +100,7 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
         if says_the_same(read):
             assert change.keys() <= {"counts"}  # a bound of 0 stays 0
             continue
-        with pytest.raises(
-            ValueError, match=r"must follow from the counts|regions must be those|must be that of the event"
-        ):
+        with pytest.raises(ValueError, match=r"must follow from the counts|regions must be|must be that of the event"):
             verify_result(read)
 
 
@@ -139,9 +133,7 @@ def test_of_two_events_with_the_same_minimum_detectable_loss_either_may_be_named
 
 
 def test_a_witness_stands_as_it_is(saved):
-    result = replace(
-        saved["fixed pure"], support={"order": "possible on x only", "probability": 0.1}, verdict="violated"
-    )
+    result = replace(saved["fixed pure"], support={"order": "x only", "probability": 0.1}, verdict="violated")
     assert verify_result(result).verdict == "violated"
 
 
@@ -150,7 +142,7 @@ def test_a_witness_stands_as_it_is(saved):
     ("change", "words"),
     [
         ({"counts": {"x": {"runs": 3}}}, "counts must be of x and of y, got 'x'"),
-        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": guessed(3)}}, "counts on x must be parts"),
+        ({"counts": {"x": {"guessed_x": 0, "guessed_y": 0}, "y": {"runs": 3}}}, "counts on x must be parts"),
         ({"counts": {"x": {"runs": 1400}, "y": {"runs": 1400}}, "size": 4000}, "must have guessed_x in its basis"),
         ({"size": 4_000_000}, "all 4000000 runs must choose or count, got 1200 and 2800"),
         ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
@@ -168,10 +160,7 @@ def test_a_witness_stands_as_it_is(saved):
         ),
         ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
         ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
-        (
-            {"bound": "one-run guessing game", "size": 1, "provenance": {}, "basis": {"most": 1}},
-            "most must be the guesses or the canaries, got 1",
-        ),
+        ({"bound": "one-run guessing game", "size": 1, "provenance": {}, "basis": {"most": 1}}, "must be the guesses"),
     ],
 )
 def test_forged_and_impossible_audits_are_refused_in_one_line(saved, change, words):
@@ -209,17 +198,13 @@ def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough(
     pure, zcdp = (result for _, result in read_audits(GOLDEN))
     assert not pure.confidential
     assert math.isclose(verify_result(pure).measured.epsilon, pure.measured.epsilon)
-    with pytest.raises(
-        ValueError, match="must have regions in its basis or counts, which files of earlier versions lack: make"
-    ):
+    with pytest.raises(ValueError, match="must have regions in its basis or counts, which files of earlier versions"):
         verify_result(zcdp)
 
 
 def test_what_a_pair_says_of_itself_reaches_the_result():
     secret = measure_loss(laplace, PAIR.as_confidential(), PureDP(1.0), size=400, rng=1)
     assert (secret.confidential, secret.redact().confidential, secret.redact().redacted) == (True, False, True)
-    given = [laplace(data, 100, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y))]
-    assert measure_loss_from_outputs(*given, PureDP(1.0), relation="add_remove", confidential=True).confidential
     assert measure_loss_one_run(laplace, Canaries([5] * 50), PureDP(1.0), confidential=True).confidential
     assert not measure_loss(laplace, PAIR, PureDP(1.0), size=400, rng=1).confidential  # negative control
 
