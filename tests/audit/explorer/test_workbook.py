@@ -28,7 +28,6 @@ from tests.audit.explorer.settings import TOTALS_OF_TABLE_10, differing, random_
 from tests.helpers import contents, refuses
 
 PHSAFE, WORDS = sheet(), words_in("en")
-FILES = 70  # with random settings
 KEYS = {f"in_{name_of(setting.key)}": setting.key for setting in PHSAFE.inputs}
 SHOWN = {  # results that the workbook has: not those of the drawing, of totals that are entered, of own households
     key
@@ -127,7 +126,7 @@ def test_formulas_give_the_numbers_of_python_at_random_settings():
 @needs_office
 def test_libreoffice_computes_the_numbers_of_python(tmp_path):
     book, states = book_of(), []
-    for state in settings(book, FILES):
+    for state in settings(book, 70):
         book.save(tmp_path / f"{len(states):03}.xlsx")
         states.append(state)
     for state, computed in zip(states, recomputed(tmp_path), strict=True):

@@ -21,11 +21,6 @@ from audit.io.temporary import part_of
 MINE = Kind("of mine", b"text")
 
 
-class Full(OSError):
-    def __init__(self):
-        super().__init__(errno.ENOSPC, "No space left on device")
-
-
 def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -95,7 +90,7 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
     def full(**options):
-        raise Full
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     with pytest.raises(OSError, match="No space left"):

@@ -16,19 +16,13 @@ ATTACK = "\x1b[31mred\x1b]8;;http://x\x07\x9b2J\u202e[bold]:smile:[/bold]"
 SAFE = " [31mred ]8;;http://x  2J [bold]:smile:[/bold]"
 
 
-class Screen(io.StringIO):
-    """A terminal, as far as a program can tell."""
-
-    def isatty(self):
-        return True
-
-
 @contextmanager
 def on_screen(monkeypatch):
     """Show what a test prints on a terminal: within the test, since pytest sets the streams when it begins."""
     for name, value in {"TERM": "xterm-256color", "COLUMNS": "200", "NO_COLOR": None, "FORCE_COLOR": None}.items():
         monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
-    found = Screen()
+    found = io.StringIO()
+    found.isatty = lambda: True  # a terminal, as far as a program can tell
     with redirect_stdout(found), redirect_stderr(found):
         yield found
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from audit.io.text import from_cell, in_cell, printable, shown
 
-COMMANDS = "=+-@\N{MINUS SIGN}\N{FULLWIDTH EQUALS SIGN}\N{SMALL COMMERCIAL AT}"
-WORDS = st.text(st.sampled_from(f"{COMMANDS}'\"`,;|\t\r\n ab1.e\x00\x1b\ud800"), max_size=8) | st.text(max_size=8)
+LETTERS = "=+-@\N{MINUS SIGN}\N{FULLWIDTH EQUALS SIGN}\N{SMALL COMMERCIAL AT}'\"`,;|\t\r\n ab1.e\x00\x1b\ud800"
+WORDS = st.text(st.sampled_from(LETTERS), max_size=8) | st.text(max_size=8)
 
 
 @given(WORDS)

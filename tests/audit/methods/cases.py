@@ -63,15 +63,10 @@ def lower(how, counts, event=BOTH, **basis):
     return how.lower(counts, how.basis(event, **basis))
 
 
-def counted_as(event, counts, basis):
-    """Return the choice of one event that an attack on entries found, with its counts."""
-    selected = Selected(event, "entries", counts=counts, basis=basis)
-    return Choice((selected,), searched="thresholds on output[0]", tried=("entries",), size=2000, selection=600)
-
-
 def audited(x, y, *, method=Game, claim=None, distance=1, confidence=0.95, event=BOTH, support=None):
     """Return the result of an audit with these counts."""
     counts = binned(x, y) if event.rule.family == "weights" else named(x, y)
     how = method(claim or CLAIMS[method], distance, confidence)
-    counted = counted_as("y if output[0] >= 13", counts, how.basis(event))
-    return evaluate(time.perf_counter(), how, counted, support=support, **AUDITED)
+    selected = Selected("y if output[0] >= 13", "entries", counts=counts, basis=how.basis(event))
+    choice = Choice((selected,), searched="thresholds on output[0]", tried=("entries",), size=2000, selection=600)
+    return evaluate(time.perf_counter(), how, choice, support=support, **AUDITED)

@@ -30,15 +30,9 @@ WITNESS = {"order": "possible on x only", "probability": 0.25}
 
 def test_counts_are_of_the_guesses_of_a_rule():
     scores = np.array([-3.0, 12, 12.5, 13]), np.array([13.0, 14, 15])
-    assert count_event(BOTH, *scores) == {
-        "x": {"runs": 4, "guessed_x": 2, "guessed_y": 1},
-        "y": {"runs": 3, "guessed_x": 0, "guessed_y": 3},
-    }
+    assert count_event(BOTH, *scores) == named((2, 1, 1), (0, 3, 0))
     values = Event(cell(0), CellRule(np.array([13.0, 15]), np.array([12.5])))
-    assert count_event(values, *scores) == {
-        "x": {"runs": 4, "guessed_x": 1, "guessed_y": 1},
-        "y": {"runs": 3, "guessed_x": 0, "guessed_y": 2},
-    }
+    assert count_event(values, *scores) == named((1, 1, 2), (0, 2, 1))
     assert count_event(BOTH, np.empty(0), scores[1])["x"] == {"runs": 0, "guessed_x": 0, "guessed_y": 0}
 
 
@@ -94,12 +88,9 @@ def test_the_event_that_sees_most_is_named():
         ((60, 40), (40, 60), {}, "not refuted"),
         ((6, 4), (4, 6), {}, "no power"),
         ((60, 40), (40, 60), {"support": WITNESS}, "violated"),
-        ((0, 0), (0, 0), {"support": WITNESS}, "violated"),
         ((0, 0, 50), (0, 0, 50), {}, "no power"),
         ((120, 80), (80, 120), {"method": Rectangle}, "not refuted"),
-        ((95, 5), (5, 95), {"claim": ApproxDP(1, 0.1)}, "violated"),
         ((60, 40), (40, 60), {"method": Gaussian}, "not refuted"),
-        ((3000, 2000), (2000, 3000), {"method": Renyi}, "not refuted"),
         ((9000, 800, 100, 0), (0, 100, 800, 9000), {"method": Renyi, "event": WEIGHTS}, "violated"),
         ((3000, 2500, 2400, 2000), (2000, 2400, 2500, 3000), {"method": Renyi, "event": WEIGHTS}, "not refuted"),
     ],
@@ -187,9 +178,7 @@ def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)])
 def test_the_way_out_leads_out(claim):
     moved = NeighborPair.move_people([5, 7], source=0, target=1)
-    with pytest.raises(
-        ValueError, match=r'claim add_remove: audit claim\.under\("replace_one"\), or pair\.under\("add_r'
-    ):
+    with pytest.raises(ValueError, match=r'audit claim\.under\("replace_one"\), or pair\.under\("add_remove"\)'):
         check_question(claim, moved.relation, "auto", None, 0.95)
     check_question(claim.under("replace_one"), moved.relation, "auto", None, 0.95)
     check_question(claim, moved.under("add_remove").relation, "auto", None, 0.95)

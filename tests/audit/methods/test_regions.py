@@ -15,19 +15,7 @@ from audit.bounds.rectangle import two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.methods import Gaussian, Rectangle, Renyi
-from tests.audit.methods.cases import (
-    BINS,
-    BOTH,
-    CONFIDENCES,
-    GUESSED,
-    ONE,
-    WEIGHTS,
-    audited,
-    binned,
-    lower,
-    named,
-    weighed,
-)
+from tests.audit.methods.cases import BINS, BOTH, CONFIDENCES, GUESSED, ONE, audited, binned, lower, named, weighed
 
 
 @given(GUESSED, GUESSED, CONFIDENCES, st.integers(1, 5))
@@ -73,7 +61,7 @@ def test_what_a_region_detects_is_called_a_violation_in_four_of_five_audits():
 def test_more_runs_detect_a_smaller_divergence():
     def detectable(runs, confidence=0.95, rho=0.5):
         how = Renyi(ZCDP(rho), 1, confidence)
-        return how.detectable(binned((0, 0, 0, runs), (runs, 0, 0, 0)), how.basis(WEIGHTS))
+        return how.detectable(binned((0, 0, 0, runs), (runs, 0, 0, 0)), how.basis(weighed()))
 
     found = [detectable(runs) for runs in (100, 1000, 10_000, 100_000)]
     assert found == sorted(found, reverse=True)

@@ -53,9 +53,7 @@ def test_a_measured_epsilon_of_0_is_read_as_one():
     assert AuditResult.from_dict(sound.to_dict()).measured.budget == sound.measured.budget == 0
 
 
-@pytest.mark.parametrize(
-    ("share", "wrong", "event"), [(1.0, 0.5, BOTH), (0.3, 0.5, BOTH), (0.1, 0.0, BOTH), (0.05, 0.1, ONE)]
-)
+@pytest.mark.parametrize(("share", "wrong", "event"), [(1.0, 0.5, BOTH), (0.1, 0.0, BOTH), (0.05, 0.1, ONE)])
 def test_what_is_detectable_is_called_a_violation_in_four_of_five_audits(share, wrong, event):
     """A share of 0.8 of 4000 audits strays by 0.026 with probability below 1e-4; and normal laws stand for counts."""
     runs, rng = 8000, np.random.default_rng(7)

@@ -17,11 +17,8 @@ from audit.neighbors import NeighborPair
 from audit.neighbors.tables import rows_apart
 from tests.helpers import refused_like
 
-ROWS = [
-    {"age": 31, "pay": 1.5, "area": "a"},
-    {"age": 40, "pay": 2.0, "area": "b"},
-    {"age": 40, "pay": 2.0, "area": "b"},
-]
+TWICE = {"age": 40, "pay": 2.0, "area": "b"}
+ROWS = [{"age": 31, "pay": 1.5, "area": "a"}, TWICE, TWICE]
 NEW = {"area": "c", "age": 50, "pay": 3}
 KINDS = {"list": lambda rows: [dict(row) for row in rows], "pandas": pd.DataFrame, "polars": pl.DataFrame}
 
@@ -202,42 +199,26 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
     ("made", "error", "message"),
     [
         (lambda: NeighborPair.add_row(np.zeros(3), NEW), TypeError, "a table must be a DataFrame .*, got ndarray"),
-        (
-            lambda: NeighborPair.add_row({"a": ROWS}, NEW),
-            TypeError,
-            r"got dict \(use NeighborPair.declared for several",
-        ),
+        (lambda: NeighborPair.add_row({"a": ROWS}, NEW), TypeError, r"got dict \(use NeighborPair.declared"),
         (
             lambda: NeighborPair.add_row(pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": 1}),
             ValueError,
-            r"columns with different names, got \['a', 'a'\]",
+            "with different names",
         ),
         (lambda: NeighborPair.add_row(pd.DataFrame(ROWS)[1:], NEW), ValueError, r"index .* must be 0, 1, \.\.\."),
-        (
-            lambda: NeighborPair.add_row(pd.DataFrame(ROWS).rename_axis("id"), NEW),
-            ValueError,
-            "without a name: use frame.reset_index",
-        ),
+        (lambda: NeighborPair.add_row(pd.DataFrame(ROWS).rename_axis("id"), NEW), ValueError, "use frame.reset_index"),
         (lambda: NeighborPair.add_row(ROWS, [1, 2, 3]), TypeError, "a row must be a mapping .*, got list"),
-        (
-            lambda: NeighborPair.add_row(ROWS, {"age": 1, "pay": 1.0, "Area": "a"}),
-            ValueError,
-            r"columns age, pay, area, got age, pay, Area$",
-        ),
+        (lambda: NeighborPair.add_row(ROWS, {"age": 1, "pay": 1.0, "Area": "a"}), ValueError, "got age, pay, Area$"),
         (lambda: NeighborPair.add_group(ROWS, []), ValueError, "at least one row must be added, got none"),
         (lambda: NeighborPair.add_group(ROWS, [NEW], key="id"), ValueError, "key must be a column .*, got 'id'"),
         (
             lambda: NeighborPair.add_group([{"id": None, "a": 1}], [{"id": None, "a": 1}], key="id"),
             ValueError,
-            "every row must name its unit, got None in column 'id'",
+            "name its unit, got None",
         ),
         (lambda: NeighborPair.replace_row(ROWS, -1, NEW), ValueError, "index must be at least 0, got -1"),
         (lambda: NeighborPair.replace_row(ROWS, 0, ROWS[0]), ValueError, "must be at distance 1 .*, got distance 0"),
-        (
-            lambda: NeighborPair.add_row([{"a": [1]}], {"a": [1]}),
-            TypeError,
-            "cells must be numbers, text, dates or missing, got list in column 'a'",
-        ),
+        (lambda: NeighborPair.add_row([{"a": [1]}], {"a": [1]}), TypeError, "got list in column 'a'"),
     ],
 )
 def test_what_is_no_pair_of_tables_is_refused(made, error, message):

@@ -29,10 +29,9 @@ from audit.results.plots import plot_plan
 from tests.helpers import refused_like
 
 SELECTION = 0.3
-PLANS = (plan_power, plan_table, plan_violation)
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.__name__)
+@pytest.mark.parametrize("plan", [plan_power, plan_table, plan_violation], ids=lambda plan: plan.__name__)
 def test_plans_are_of_the_same_audit_if_nothing_is_said(plan):
     """Their signatures repeat those of `plan_size`, so that each can be read by itself."""
     asked, known = (inspect.signature(one).parameters for one in (plan, plan_size))
@@ -266,18 +265,21 @@ def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
 # Properties
 
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
-DELTAS = st.sampled_from([0.0, 1e-6, 0.02])
-
-
-def promise(epsilon, delta):
-    return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
 @settings(max_examples=15)
-@given(LOSSES, DELTAS, WORSE, POWERS, st.integers(1, 4), st.sampled_from(["coins", "outputs", "one_run"]))
+@given(
+    LOSSES,
+    st.sampled_from([0.0, 1e-6, 0.02]),
+    WORSE,
+    POWERS,
+    st.integers(1, 4),
+    st.sampled_from(["coins", "outputs", "one_run"]),
+)
 def test_size_violation_and_power_are_one_relation(epsilon, delta, violation, power, distance, design):
     assume(delta == 0 or design != "one_run")
-    claim, audit = promise(epsilon / distance, delta / 10), {"distance": distance, "design": design}
+    claim = ApproxDP(epsilon / distance, delta / 10) if delta else PureDP(epsilon / distance)
+    audit = {"distance": distance, "design": design}
     size = plan_size(claim, violation=violation, power=power, **audit)
     assert plan_power(claim, size, violation=violation, **audit) >= power
     smallest = plan_violation(claim, size, power=power, **audit)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 from concurrent.futures.process import BrokenProcessPool
 
 import joblib
@@ -15,18 +14,7 @@ from audit.sampling import calls
 from audit.sampling.blocks import WAVE, draw
 from audit.sampling.calls import Caller
 from audit.values import RAISED
-from tests.audit.sampling.cases import (
-    ALONE,
-    DATA,
-    SEED,
-    asked,
-    drawn,
-    first_entry,
-    in_a_process,
-    in_threads,
-    noting,
-    same,
-)
+from tests.audit.sampling.cases import ALONE, DATA, SEED, asked, drawn, in_a_process, in_threads, noting, same
 from tests.helpers import noisy, raising, whole
 
 KIND = Kind(DATA.shape)
@@ -99,7 +87,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     begun, ahead = [], []
     mechanism = noting(begun)
 
-    for taken, _ in enumerate(draw(Caller(mechanism, DATA, KIND), 400, reduce=first_entry, seed=SEED, n_jobs=n_jobs)):
+    for taken, _ in enumerate(draw(Caller(mechanism, DATA, KIND), 400, reduce=whole, seed=SEED, n_jobs=n_jobs)):
         ahead.append(len(begun) - taken)
     assert len(ahead) == len(begun) == 100
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
@@ -109,7 +97,7 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_whoever_stops_early_stops_the_work(n_jobs, small_blocks):
     begun = []
-    blocks = draw(Caller(noting(begun), DATA, KIND), 4000, reduce=first_entry, seed=SEED, n_jobs=n_jobs)
+    blocks = draw(Caller(noting(begun), DATA, KIND), 4000, reduce=whole, seed=SEED, n_jobs=n_jobs)
     next(blocks)
     blocks.close()
     assert len(begun) <= WAVE * n_jobs
@@ -189,27 +177,6 @@ def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
     monkeypatch.setattr(joblib, "Parallel", Broken)
     with pytest.raises(ChildProcessError, match=r"^a worker process was killed twice over the same runs: fewer jobs"):
         asked(n_jobs=2)
-
-
-def on(backend, n_jobs):
-    with joblib.parallel_config(backend=backend):
-        return asked(n_jobs=n_jobs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 2, 3, 4])
-def test_counts_are_the_same_in_processes(n_jobs):
-    assert same(on("loky", n_jobs), ALONE())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="needs the extra dask")
-@pytest.mark.filterwarnings("ignore")  # what dask warns of is not ours
-def test_counts_are_the_same_on_dask():
-    from distributed import Client
-
-    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None):
-        assert same(on("dask", 2), ALONE())
 
 
 @pytest.mark.parametrize("wave", [3, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (1, 2, 5, 100))])

@@ -11,7 +11,7 @@ import pytest
 from audit.events import cell
 from audit.sampling.runs import scores
 from audit.sampling.streams import Phase, entropy_of, seed_sequence, stream
-from tests.audit.sampling.cases import given_runs, noting, runs_of
+from tests.audit.sampling.cases import SEED, given_runs, noting, runs_of
 from tests.helpers import whole
 
 
@@ -59,15 +59,11 @@ def test_given_outputs_are_used_once_and_in_order():
     ]
 
 
-def lengths(texts):
-    return np.array([[len(text)] for text in texts], float)
-
-
 def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
     runs = replace(
         runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None), explored=3
     )
-    read = runs.read_by(lengths, 1)
+    read = runs.read_by(lambda texts: np.array([[len(text)] for text in texts], float), 1)
     assert (runs.read, runs.written, runs.shape, read.written, read.shape) == (None, True, (), False, (1,))
     assert [part.tolist() for part in joined(read.reduced((3, 1), whole, Phase.LEARN))] == [[[3], [4], [3]], [[3]]]
 
@@ -114,9 +110,6 @@ def test_given_outputs_that_count_are_in_order_and_compared_in_pieces():
     few, many = runs.groups((10, 100), Phase.COUNT)
     assert [side.tolist() for side in few] == [[2] * 5, np.diff(np.arange(33) * 100 // 32).tolist()]
     assert [side.tolist() for side in many] == [[2] * 5, [2] * 50]
-
-
-SEED = np.random.SeedSequence(2020)
 
 
 def state(seed):
