@@ -133,7 +133,6 @@ def test_a_mechanism_that_an_earlier_audit_has_set_is_no_other_for_it():
 
 
 def test_where_no_new_process_can_tell_a_note_says_so(imported):
-    """A mechanism that cannot be sent, one that nobody sets up there, and outputs."""
     imported.scale = 1.0
     for mechanism in (Unsendable(), imported.set_up):
         result = audit(mechanism)

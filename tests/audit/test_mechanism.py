@@ -142,13 +142,8 @@ def test_threads_are_for_mechanisms_that_say_so():
 
 def test_neither_a_function_nor_a_factory_is_refused():
     for function, factory in ((None, None), (None, "noisy"), (noisy_total, noisy_total)):
-        refuses(
-            TypeError,
-            f"per_run takes a function or a factory, got {function} and {factory!r}",
-            per_run,
-            function,
-            factory,
-        )
+        words = f"per_run takes a function or a factory, got {function} and {factory!r}"
+        refuses(TypeError, words, per_run, function, factory)
 
 
 @pytest.mark.parametrize(

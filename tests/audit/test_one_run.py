@@ -112,8 +112,6 @@ def test_a_mechanism_that_tells_nothing_or_of_one_canary_shows_nothing(mechanism
 
 
 def test_records_are_canaries_of_a_histogram():
-    """A record a bin, among records that are known."""
-
     def histogram(records, size, rng):
         return np.bincount(records, minlength=20_000) + geometric(1.0, (size, 20_000), rng)
 

@@ -114,9 +114,7 @@ def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
 
 @pytest.mark.parametrize(("moves", "size"), [(True, 14_000), (False, 20_000)], ids=["few count", "nothing to learn"])
 def test_no_runs_are_borrowed_where_too_few_count_or_there_is_nothing_to_learn(moves, size):
-    result = measure_loss(
-        lambda secret, size, rng: family(secret * moves, size, rng), COIN, PureDP(1.0), size=size, rng=2
-    )
+    result = measure_loss(lambda bit, size, rng: family(bit * moves, size, rng), COIN, PureDP(1.0), size=size, rng=2)
     assert result.selection == 0.3 * size
 
 

@@ -15,19 +15,8 @@ import numpy as np
 import pytest
 
 from audit.cli.inputs import tables, targets
-from tests.audit.cli.desk import (
-    EXACT,
-    INTERRUPTED,
-    MINE,
-    OWN,
-    PEOPLE,
-    TABLE,
-    Command,
-    refused,
-    save_households,
-    save_outputs,
-    save_persons,
-)
+from tests.audit.cli import desk
+from tests.audit.cli.desk import INTERRUPTED, OWN, Command, refused, save_households, save_outputs, save_persons
 
 CASES = [
     (words.startswith("slow: "), words.removeprefix("slow: "), reason)
@@ -37,10 +26,10 @@ CASES = [
 ]
 TEXTS = {
     "counts.csv": "120\n75\n43\n",
-    "mine.py": MINE,
-    "exact.py": EXACT,
-    "helper.py": TABLE,
-    "people.csv": PEOPLE,
+    "mine.py": desk.MINE,
+    "exact.py": desk.EXACT,
+    "helper.py": desk.TABLE,
+    "people.csv": desk.PEOPLE,
     "nowhere.csv": "state,county\na,x\nb,\n",
     "sums.csv": "state,n\na,1\nGrand total,1\n",
     "points.csv": "state,n\na,7\nb,12.000\n",
@@ -67,6 +56,7 @@ def save_bad_files() -> None:
         Path(name).write_text(text)
     for name in ("folder.csv", "folder.svg", "empty"):
         Path(name).mkdir()
+    Path("link").symlink_to("empty")
     np.save("counts.npy", np.array([120, 75, 43]))
     np.save("pickled.npy", np.array([Trap()], dtype=object), allow_pickle=True)
     np.savez("archive.npz", counts=np.arange(3))

@@ -9,20 +9,9 @@ from pathlib import Path
 import pytest
 
 from audit.results.folder import read_audits
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, results
+from tests.audit.cli.desk import NO_POWER, WITHIN, Command, results
 
 FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "entries")
-
-
-BARE = """
-import numpy as np
-from audit import PureDP
-class Bare:
-    claim = PureDP(1.0)
-    def __call__(self, counts, size, rng):
-        return np.where(counts > 0, counts + rng.laplace(size=(size, counts.size)).round(6), 0)
-bare = Bare()
-"""
 
 
 @pytest.mark.parametrize(
@@ -40,17 +29,6 @@ def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, look
     assert outcome.out.startswith(f"{looked}, each at ")
     assert "99.9% together.\n" in outcome.out
     assert pair in outcome.out
-
-
-def test_a_pair_that_shows_a_violation_is_found(plaudit: Command) -> None:
-    """Counts of 0 get no noise. The loss is infinite at the one empty cell of twelve, and no other shows it."""
-    Path("zeros.py").write_text(BARE)
-    Path("twelve.csv").write_text("".join(f"{(7 * k) % 12 * 5}\n" for k in range(12)))
-    outcome = plaudit("search", "zeros:bare", "--data", "twelve.csv", "--keep", "1", *FEW, "--json")
-    assert outcome.code == VIOLATION
-    ((name, worst),) = results(outcome).items()
-    assert (name, worst.pair) == ("zeros:bare pair 1", "1 person added to cell 0")
-    assert worst.confidential
 
 
 def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command) -> None:

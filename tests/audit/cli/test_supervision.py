@@ -70,7 +70,6 @@ def test_only_a_verdict_that_was_reached_is_one(code: str) -> None:
 
 
 def test_no_core_is_written_and_what_is_left_is_found(tmp_path: Path) -> None:
-    """Of a command that a signal ends: what it starts has the limit, too."""
     code = f"""
 from audit.io.temporary import STAGED, Path, temporary_folder
 subprocess.run([sys.executable, '-c', 'import resource as r; print(r.getrlimit(r.RLIMIT_CORE)[0])'])
@@ -241,7 +240,6 @@ def test_a_command_stops_and_goes_on_with_its_watcher() -> None:
 
 
 def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the process ends, and in the middle of an audit, whose result is kept."""
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -115,9 +115,7 @@ def test_the_histogram_is_its_definition(residuals):
     assume(window >= 1)
     numbers = range(-math.floor(window), math.floor(window) + 2)
     counts = [sum(math.floor(residual + 0.5) == number for residual in residuals) for number in numbers]
-    losses = [
-        math.log(one / next_one) if one and next_one else math.nan for one, next_one in itertools.pairwise(counts)
-    ]
+    losses = [math.log(one / after) if one and after else math.nan for one, after in itertools.pairwise(counts)]
     if np.isnan(losses).all():
         with pytest.raises(ValueError, match="no event of the curve"):
             residual_loss(residuals, method="histogram")

@@ -17,7 +17,7 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.review.verify import verify_result
 from tests.audit.methods.cases import BOTH, ONE, lower, named
-from tests.helpers import noisy, refused
+from tests.helpers import noisy, refused, refused_like
 
 PAIR = NeighborPair.add_people([5], 0)
 LAPLACE = 1 - math.exp(-0.5)  # between two Laplace laws of scale 1, 1 apart
@@ -46,11 +46,6 @@ def test_the_loss_is_found_and_not_exceeded(mechanism, truth, share, stop):
         assert verify_result(result).measured == result.measured
         again = AuditResult.from_dict(result.to_dict())
         assert (again.measured, again.measured.budget) == (result.measured, result.measured.budget)
-
-
-def test_a_measured_epsilon_of_0_is_read_as_one():
-    sound = measure_loss(lambda data, size, rng: rng.random(size), PAIR, ApproxDP(1, 0.2), size=2000, rng=1)
-    assert AuditResult.from_dict(sound.to_dict()).measured.budget == sound.measured.budget == 0
 
 
 @pytest.mark.parametrize(("share", "wrong", "event"), [(1.0, 0.5, BOTH), (0.1, 0.0, BOTH), (0.05, 0.1, ONE)])
@@ -96,7 +91,5 @@ def test_what_total_variation_has_no_use_for():
 
     assert support_witness(Telling(), PAIR, ApproxDP(1, 0.1)) is not None
     assert support_witness(Telling(), PAIR, ApproxDP(0, 0.1)) is None  # a difference of probabilities has a limit
-    with refused(
-        ValueError, "one run bounds no total variation: epsilon must be positive, got epsilon 0, delta 0.1 (add/remove)"
-    ):
+    with refused_like(ValueError, "^one run bounds no total variation: epsilon must be positive, got epsilon 0"):
         OneRun(ApproxDP(0, 0.1), 1, 0.95)

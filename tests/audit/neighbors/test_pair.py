@@ -168,11 +168,7 @@ def pair(relation="add_remove", **options):
         (lambda: NeighborPair.add_people([2**53], 0), ValueError, r"counts must be below 2\*\*53, got"),
         (lambda: NeighborPair.add_record([[1, 2]], [1]), ValueError, r"a record must have the shape of a row, \(2,\)"),
         (lambda: NeighborPair.add_record(5, 5), ValueError, "records must be one a row, got a single value"),
-        (
-            lambda: NeighborPair.add_record([{"a": 1}], {"a": 1}),
-            TypeError,
-            "must be numbers or text, got Python objects",
-        ),
+        (lambda: NeighborPair.add_record([{"a": 1}], {"a": 1}), TypeError, "numbers or text, got Python objects"),
         (lambda: NeighborPair.add_record([1j, math.nan], 2.0), ValueError, "records must not hold NaN inside complex"),
     ],
 )

@@ -25,7 +25,6 @@ from audit.methods import OneRun, Rectangle, gaussian, renyi
 from audit.neighbors import NeighborPair
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
-from audit.results.plots import plot_plan
 from tests.helpers import refused_like
 
 SELECTION = 0.3
@@ -264,18 +263,12 @@ def test_bins_between_laws_far_apart_are_never_met_and_show_nothing():
 
 # Properties
 
+DESIGNS = st.sampled_from(["coins", "outputs", "one_run"])
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
 
 
 @settings(max_examples=15)
-@given(
-    LOSSES,
-    st.sampled_from([0.0, 1e-6, 0.02]),
-    WORSE,
-    POWERS,
-    st.integers(1, 4),
-    st.sampled_from(["coins", "outputs", "one_run"]),
-)
+@given(LOSSES, st.sampled_from([0.0, 1e-6, 0.02]), WORSE, POWERS, st.integers(1, 4), DESIGNS)
 def test_size_violation_and_power_are_one_relation(epsilon, delta, violation, power, distance, design):
     assume(delta == 0 or design != "one_run")
     claim = ApproxDP(epsilon / distance, delta / 10) if delta else PureDP(epsilon / distance)
@@ -409,12 +402,3 @@ CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0
 def test_what_cannot_be_planned_is_refused_in_one_line(error, call, arguments, options, message):
     with refused_like(error, message):
         call(*arguments, **options)
-
-
-def test_each_curve_has_color_dashes_and_markers_of_its_own():
-    ax = plot_plan([(name, [1.05, 1.1, 2.0], [1e4, math.inf, 100]) for name in "abcd"], what="canaries")
-    styles = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()}
-    assert [len(set(column)) for column in zip(*styles, strict=True)] == [4, 4, 4]
-    assert ax.get_lines()[0].get_xdata() == pytest.approx([0.05, 1.0])  # what is out of reach has no point
-    assert (ax.get_xscale(), ax.get_yscale(), ax.get_ylabel()) == ("log", "log", "canaries needed")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list("abcd")

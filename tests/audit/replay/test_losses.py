@@ -16,20 +16,7 @@ from algorithms.ons.tables import Table
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.neighbors import NeighborPair
 from audit.replay import replay
-from tests.audit.replay.cases import (
-    ADDED,
-    CONCENTRATED,
-    MOVED,
-    PEOPLE,
-    RECORDS,
-    SCHEMA,
-    TREE,
-    kinds,
-    nist,
-    ons,
-    sum_of,
-    topdown,
-)
+from tests.audit.replay.cases import ADDED, MOVED, PEOPLE, RECORDS, SCHEMA, TREE, kinds, nist, ons, sum_of, topdown
 
 FREQUENCIES = [Table(0, "sex"), Table(2, "total")]
 
@@ -39,7 +26,7 @@ ADDITIVE = {
     "gaussian counts": (GaussianCounts(0.3), NeighborPair.add_people([50, 3, 7], 1, people=2)),
     "bottom-up, inverse": (BottomUp(0.7, TREE, noise="inverse_cdf"), NeighborPair.add_people(PEOPLE, (3, 1))),
     "nist, geometric": (nist(law="geometric").stage("measurements"), RECORDS),
-    "topdown, concentrated": (topdown(promise=CONCENTRATED).stage("measurements"), MOVED),
+    "topdown, concentrated": (topdown(promise=ZCDP(0.5, "replace_one")).stage("measurements"), MOVED),
     "ons, levels": (ons().stage("measurements"), NeighborPair.add_people(PEOPLE, (3, 1))),
 } | {
     f"ons, {law}, {'rounded' if rounded else 'not rounded'}": (
@@ -70,7 +57,7 @@ def test_the_exact_loss_is_that_of_the_mechanism(name):
 
 
 def test_losses_of_queries_add_up():
-    found = replay(topdown(promise=CONCENTRATED), MOVED)
+    found = replay(topdown(promise=ZCDP(0.5, "replace_one")), MOVED)
     assert math.fsum(query.rho for query in found.queries) == pytest.approx(0.5, rel=1e-9)
     first = found.queries[0]
     assert first.exact_loss.renyi(2) == pytest.approx(2 * first.rho, rel=1e-9)

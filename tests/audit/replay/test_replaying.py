@@ -85,8 +85,7 @@ NO_LIMIT = "no query has a declared sensitivity, or a known loss to compare with
         (unrecorded, {"claim": PureDP(0.1)}, "no power", None,
          ["no noise was recorded", ELSEWHERE,
           "no evidence, as noise that is not recorded may have made it: output: all answers are the same, and yet"]),
-        (lambda data, size, rng: np.zeros((size, 2)), {"claim": PureDP(1.0)}, "no power", None,
-         ["no noise was recorded"]),
+        (lambda data, size, rng: np.zeros((size, 2)), {"claim": PureDP(1.0)}, "no power", None, ["no noise"]),
     ],
     ids=["branches", "nan", "shuffled", "no claim", "no law", "unrecorded", "no noise"],
 )  # fmt: skip
@@ -141,9 +140,7 @@ def test_of_some_answers_that_are_released_only_those_count():
 
     assert replay(partly(1), ADDED, PureDP(1.0)).verdict == "no power"
     [found] = replay(partly(2), ADDED, PureDP(1.0)).violations
-    assert "the queries whose answers are released together lose epsilon 2 on this pair, and 1 is promised" in str(
-        found
-    )
+    assert "the queries whose answers are released together lose epsilon 2 on this pair" in str(found)
 
 
 @pytest.mark.parametrize("coin", [lambda: random.random() < 0.5, lambda: np.random.default_rng().random() < 0.5])

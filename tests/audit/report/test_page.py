@@ -134,7 +134,6 @@ def test_replays_have_a_section_of_their_own():
 @given(audits(), estimates(), st.booleans())
 @settings(max_examples=10)
 def test_whatever_a_result_holds_becomes_a_page(result, estimate, public):
-    """With the numbers of every other form."""
     page = Page(page_of([("a", result)], [("e", estimate)], public=public))
     assert page.tags <= TAGS
     for name in ("points", "d", "x", "y", "x1", "x2", "y1", "y2", "width"):

@@ -116,7 +116,6 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", by_kind(PAYLOADS))
 def test_each_payload_alone_does_nothing(open_page, kind, record_property):
-    """As the title of a page and of a public one, and in all of the former."""
     record_property("tried", 2)
     for public, words in itertools.product((False, True), by_kind(PAYLOADS)[kind]):
         html = build_report([(words, planted(words))], title=words, public=public)

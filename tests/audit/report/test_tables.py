@@ -76,12 +76,7 @@ def test_nothing_is_cut_off(width):
     far = {"unit": "household", "distance": 40, "adjacency": "declared", "verdict": "violated"}
     results = [
         audited(mechanism="TopDownBottomUpRaked", measured=PureDP(123.4567), **far),
-        audited(
-            support={"order": "x only", "probability": 0.25},
-            verdict="violated",
-            detectable=math.inf,
-            claim=PureDP(0.01234),
-        ),
+        audited(support={"order": "x only", "probability": 0.25}, verdict="violated", claim=PureDP(0.01234)),
         audited(detectable=12.5, verdict="no power", relation="replace_one", seconds=98765.4),
     ]
     table = audit_table(named(*results))

@@ -73,7 +73,6 @@ def test_known_confidences():
 @FEW
 @given(audits())
 def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
-    """And the audit is one line, whatever its labels hold."""
     said = texts(result.summary())
     claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
     unbounded = result.support is not None

@@ -40,11 +40,8 @@ def bars(ax):
 
 
 def promises(ax):
-    return [
-        line.get_xdata()[0]
-        for line in ax.lines
-        if to_hex(line.get_color()).upper() == plots.BLACK and len(line.get_xdata())
-    ]
+    black = [line for line in ax.lines if to_hex(line.get_color()).upper() == plots.BLACK]
+    return [line.get_xdata()[0] for line in black if len(line.get_xdata())]
 
 
 def markers(ax):

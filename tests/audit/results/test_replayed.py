@@ -26,9 +26,7 @@ VIOLATION = {"kind": "output", "sentence": "entry (0,) of the output is 1 on x a
     st.booleans(),
 )
 def test_a_record_is_read_as_it_was_written(words, claim, violations, notes, evaluated):
-    record = replayed(
-        pair=words, claim=claim, violations=tuple(violations), notes=tuple(notes), evaluated=evaluated, size=2
-    )
+    record = replayed(pair=words, claim=claim, violations=tuple(violations), notes=tuple(notes), evaluated=evaluated)
     again = Replay.from_dict(json.loads(json.dumps(record.to_dict(), allow_nan=False)))
     assert type(again) is ReplayRecord  # a file has no queries that could be asked again
     assert again.to_dict() == record.to_dict()

@@ -109,11 +109,7 @@ def test_regressions(before, after, regression):
     [
         ({"verdict": "violated", "measured": PureDP(2)}, {}, "the verdict became not refuted, was violated"),
         ({}, {"claim": PureDP(0.9)}, "the promise got stronger: epsilon 1 -> epsilon 0.9"),
-        (
-            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)},
-            {},
-            "the promise got stronger: epsilon 1, delta 1e",
-        ),
+        ({"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(1, 1e-6)}, {}, "the promise got stronger: epsilon 1, delta"),
         ({}, {"confidence": 0.9}, "confidence: 95% -> 90%"),
         ({}, {"pair": ""}, "pair: 1 person added to cell 0 -> none"),
         ({}, {"distance": 2}, "steps between the databases: 1 -> 2"),

@@ -60,9 +60,7 @@ def test_given_outputs_are_used_once_and_in_order():
 
 
 def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
-    runs = replace(
-        runs_of(lambda data, size, rng: ["b" * (1 + run % 2) for run in range(size)], shape=None), explored=3
-    )
+    runs = replace(runs_of(lambda data, size, rng: ["b" * (1 + k % 2) for k in range(size)], shape=None), explored=3)
     read = runs.read_by(lambda texts: np.array([[len(text)] for text in texts], float), 1)
     assert (runs.read, runs.written, runs.shape, read.written, read.shape) == (None, True, (), False, (1,))
     assert [part.tolist() for part in joined(read.reduced((3, 1), whole, Phase.LEARN))] == [[[3], [4], [3]], [[3]]]

@@ -164,8 +164,6 @@ def test_caught():
 
 
 def test_a_failure_is_that_of_its_test_reported_and_reproduced_by_its_command(pytester):
-    """Read from what was printed."""
-
     def errors(result):
         return [line for line in result.outlines if line.startswith("E ")]
 
@@ -363,7 +361,6 @@ class TestAll:
 
 
 def test_a_marker_gives_defaults(pytester):
-    """The nearest one before the farther ones, and none to fixtures that tests share."""
     pytester.makepyfile(LIGHT + MARKED)
     run(pytester).assert_outcomes(passed=1)
 

@@ -67,7 +67,6 @@ def test_a_check_without_power_fails(assertion):
     ids=str,
 )
 def test_what_a_check_without_power_advises_gives_power(mechanism, claim, size):
-    """More runs, and a group pair, each by itself."""
     with pytest.raises(AssertionError, match="no power") as raised:
         assert_loss_within(mechanism, PAIR, claim, size=size)
     advice = lines_of(raised)["help      "]

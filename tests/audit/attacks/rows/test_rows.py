@@ -169,7 +169,6 @@ def test_other_outputs_are_left_alone():
 
 
 def test_a_value_has_one_code():
-    """Equal values, whatever they are written as, and others for others."""
     numbers = Layout(1)(np.array([0.0, -0.0, 2.0, 2 + 1e-12, 2.5, 1e300, NAN]).reshape(1, -1, 1))[0, 0]
     assert len(set(numbers.tolist())) == 5
     assert Layout(1)(np.array([[[0], [2]]], np.int8))[0, 0].tolist() == numbers[[0, 2]].tolist()

@@ -85,12 +85,3 @@ def test_doctor_removes_what_killed_runs_have_left(plaudit: Command) -> None:
     assert plaudit("doctor", "--clean") == (WITHIN, f".{nothing}{tempfile.gettempdir()}{nothing}", "")
     Path("out", part.replace(_machine(), "0" * 8)).touch()
     assert "stays: it is of another machine or container" in plaudit("doctor", "--clean", "out").out
-
-
-def test_doctor_removes_nothing_where_it_cannot_tell(plaudit: Command) -> None:
-    Path("there").mkdir()
-    Path("link").symlink_to("there")
-    for name in ("link", "counts.csv", "nowhere"):
-        words = f"--clean takes folders, and follows no links, got {name}"
-        assert refused(plaudit("doctor", "--clean", "there", name), words)
-    assert refused(plaudit("doctor", "there"), "folders go with --clean, got there")

@@ -38,7 +38,6 @@ def test_a_known_bug_that_is_detected_is_as_expected(
 def test_no_other_violation_is_expected(
     plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, command: str
 ) -> None:
-    """Of a promise, beside a known bug: whatever test or file is called."""
     bug = ("t::bug", KNOWN, violated)
     assert plaudit(command, session("audits.json", ("t::other", PROMISED, violated), bug)).code == VIOLATION
     named = ("t::bug[x] call 1 (known bug)", PROMISED, violated)
@@ -48,14 +47,6 @@ def test_no_other_violation_is_expected(
     for alone in ("t--bug call 1 (known bug).json", "t--bug call 1 (known bug) (2).json"):
         violated.to_json(alone)
         assert plaudit(command, path, alone).code == plaudit(command, alone, path).code == VIOLATION
-
-
-@pytest.mark.parametrize("command", ["check", "report"])
-def test_a_known_bug_that_is_not_detected_counts_as_any_audit(plaudit: Command, workspace: Path, command: str) -> None:
-    missed = session("missed.json", ("t::bug", KNOWN, audited()))
-    outcome = plaudit(command, missed)
-    assert (outcome.code, "Known bugs: 1 not detected." in outcome.out) == (WITHIN, True)
-    assert plaudit(command, session("few.json", ("t::bug", KNOWN, POWERLESS))).code == NO_POWER
 
 
 def test_comparison_expects_known_bugs(
