@@ -48,11 +48,7 @@ def test_cells_do_what_they_say(scores, y, x):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        ((2, 1), "low must be below high, got 2 and 1"),
-        ((math.nan, 1), "low must be below high, got nan and 1"),
-        ((0, 1, "z"), 'above must be "x" or "y", got \'z\''),
-    ],
+    [((2, 1), "low must be below high"), ((math.nan, 1), "got nan and 1"), ((0, 1, "z"), 'above must be "x" or "y"')],
 )
 def test_rules_that_mean_nothing_are_refused(options, words):
     with refused_like(ValueError, words):

@@ -25,10 +25,6 @@ def noisy_total(data, rng):
     return data.sum() + rng.laplace()
 
 
-def noisy_table(data, rng):
-    return data + rng.laplace(size=data.shape)
-
-
 @dataclass
 class Release:
     scale: float
@@ -52,7 +48,7 @@ class Connection:
     ("function", "shape"),
     [
         (noisy_total, ()),
-        (noisy_table, (2, 3)),
+        (lambda data, rng: data + rng.laplace(size=data.shape), (2, 3)),
         (lambda data, rng: [rng.random(), 1], (2,)),
         (lambda data, rng: "a" if rng.random() < 0.5 else None, None),
         (lambda data, rng: np.zeros(1 + rng.integers(3)), None),

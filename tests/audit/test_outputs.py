@@ -22,25 +22,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
+from audit import values as codes
 from audit.events import score_in_words
 from audit.outputs import Kind, as_numbers, kind_of, read_outputs, resolve_types
 from audit.sampling.calls import ATTEMPTS, PASSES, Caller
-from audit.values import (
-    LARGEST,
-    NAN,
-    NOTHING,
-    ODD_NAN,
-    RAISED,
-    RAISED_WORD,
-    SHAPE,
-    TYPE,
-    WORD,
-    is_value,
-    raised,
-    raised_by,
-    raised_word,
-    value_of,
-)
+from audit.values import NAN, NOTHING, ODD_NAN, RAISED, RAISED_WORD, SHAPE, TYPE, WORD
 from audit.written import FORM, as_given, types_in, written
 from tests.helpers import BrokenError, raising, refused_like
 
@@ -348,11 +334,13 @@ def test_what_is_no_number_is_a_value_of_its_own(kind, batch, values):
 
 
 def test_values_are_no_numbers():
-    assert [value_of(one) for one in (2, None, "a", RAISED_WORD, [1])] == [2.0, NOTHING, WORD, RAISED, SHAPE]
-    assert is_value(np.array([NAN, ODD_NAN, NOTHING, WORD, SHAPE, TYPE, RAISED])).all()
-    assert not is_value(np.array([-LARGEST, LARGEST, -1e305, 0.0])).any()  # negative control: numbers are none
-    assert raised(np.array([[RAISED, RAISED], [1.0, RAISED]])).tolist() == [1, 0]
-    assert raised(np.array([RAISED_WORD, "a"])).tolist() == [1, 0]
+    assert [codes.value_of(one) for one in (2, None, "a", RAISED_WORD, [1])] == [2.0, NOTHING, WORD, RAISED, SHAPE]
+    assert codes.is_value(np.array([NAN, ODD_NAN, NOTHING, WORD, SHAPE, TYPE, RAISED])).all()
+    assert not codes.is_value(
+        np.array([-codes.LARGEST, codes.LARGEST, -1e305, 0.0])
+    ).any()  # negative control: numbers are none
+    assert codes.raised(np.array([[RAISED, RAISED], [1.0, RAISED]])).tolist() == [1, 0]
+    assert codes.raised(np.array([RAISED_WORD, "a"])).tolist() == [1, 0]
 
 
 SINGLE = ["abc", b"ab", {"a": 1}, {1, 2}, None, 3.0, np.float64(3), np.array(3.0), np.array({}), np.ma.masked, print]
@@ -396,16 +384,16 @@ def test_written_outputs_are_given_as_words_or_rows_or_as_they_are(batch, shape,
 
 
 def test_exceptions_have_the_word_and_the_value_of_their_class():
-    words = [raised_word(one) for one in (KeyError("a"), BrokenError(), type("E\n(é", (Exception,), {})())]
+    words = [codes.raised_word(one) for one in (KeyError("a"), BrokenError(), type("E\n(é", (Exception,), {})())]
     assert words[:2] == ["(raised KeyError)", "(raised tests.helpers.BrokenError)"]
     assert words[2].isascii()
     assert "\n" not in words[2]
-    values = np.array([*map(raised_by, words), RAISED])
+    values = np.array([*map(codes.raised_by, words), RAISED])
     assert len(set(values.tolist())) == 4
-    assert is_value(values).all()
-    assert raised(values).all()
+    assert codes.is_value(values).all()
+    assert codes.raised(values).all()
     assert [score_in_words(one) for one in values] == [*words, RAISED_WORD]
-    assert score_in_words(raised_by("(raised Unheard)")) == "(raised Unheard)"
+    assert score_in_words(codes.raised_by("(raised Unheard)")) == "(raised Unheard)"
     assert score_in_words(np.nextafter(values[0], 0)) == "(raised another exception)"  # that only a worker knows
     kept = [
         run(raising(1.0), None, 2, np.random.default_rng(0), replace(TEXT, raises=one)) for one in (None, words[1], "")

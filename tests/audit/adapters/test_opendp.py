@@ -17,7 +17,6 @@ dp.enable_features("contrib")
 
 WHOLE = dp.atom_domain(T=int), dp.absolute_distance(T=int)
 COUNTS = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-FLOATS = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
 ROWS = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
 PAIR = NeighborPair.add_people(5, ())
 SURE = 1 - 1e-6  # false alarm of each audit below: one in a million
@@ -31,11 +30,6 @@ def counting(scale=1.0):
 def counts(scale=1.0):
     """Counts with geometric noise on each."""
     return dp.m.make_laplace(*COUNTS, scale)
-
-
-def fixed(measurement, delta=1e-6):
-    """The same measurement under approximate privacy."""
-    return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(measurement), delta)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +51,11 @@ def test_the_promise_is_the_librarys_own(measurement, d_in, options, claim):
 def test_a_curve_is_held_to_a_delta():
     gaussian = dp.m.make_gaussian(*WHOLE, 2.0)
     at = opendp.promise(dp.c.make_zCDP_to_approxDP(gaussian), delta=1e-6)
-    assert at == opendp.promise(fixed(gaussian)) == ApproxDP(at.epsilon, 1e-6)
+    assert (
+        at
+        == opendp.promise(dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-6))
+        == ApproxDP(at.epsilon, 1e-6)
+    )
     assert 2 < at.epsilon < 3
     with refused(ValueError, "no claim says what SmoothedMaxDivergence promises: give a delta"):
         opendp.promise(dp.c.make_zCDP_to_approxDP(gaussian))
@@ -104,7 +102,8 @@ def test_a_measurement_is_run_as_it_is_or_made_anew():
 
 
 def test_what_is_no_noise_for_each_entry_is_refused():
-    chosen = opendp.mechanism(lambda: dp.m.make_noisy_max(*FLOATS, dp.max_divergence(), 1.0), d_in=1.0, entrywise=True)
+    floats = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
+    chosen = opendp.mechanism(lambda: dp.m.make_noisy_max(*floats, dp.max_divergence(), 1.0), d_in=1.0, entrywise=True)
     with refused_like(ValueError, r"entrywise noise gives an output for each entry, 4, got \(\)"):
         chosen(np.array([1.0, 2.0]), 2, None)
 

@@ -15,7 +15,7 @@ from audit.attacks.protocol import Attack, candidate_statistics
 from audit.attacks.reading import COLUMNS, FEW, MANY, learn
 from audit.claims import PureDP
 from audit.events import CellRule, Event, ThresholdRule, cell
-from audit.measure.loss import measure_loss, measure_loss_from_outputs
+from audit.measure.loss import measure_loss
 from audit.outputs import Kind, read_outputs
 from audit.sampling.runs import GivenRuns
 from audit.values import ABSENT, ANOTHER, NAN, NOTHING, NUMBER, RAISED, RAISED_WORD, WORD
@@ -142,7 +142,7 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(ANY, min_size=1, max_size=5), st.lists(ANY, min_size=1, max_size=5))
 def test_every_output_is_read_by_itself(seen, later):
     """Whatever selection saw: a number for each column, none of them NaN, the same alone as beside others."""
@@ -299,5 +299,3 @@ def test_columns_have_their_names_in_events(make, name):
     result = measure_loss(mechanism, THREE, PureDP(1.0), attack="entries", size=600, rng=1)
     assert result.event.startswith(f"y if {name} >= ")
     assert "output[1" not in result.searched
-    given = [mechanism(data, 300, np.random.default_rng(data[1])) for data in (THREE.x, THREE.y)]
-    assert name in measure_loss_from_outputs(*given, PureDP(1.0), relation="add_remove", attack="entries", rng=1).event

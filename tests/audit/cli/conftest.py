@@ -1,4 +1,4 @@
-"""A workspace of the user's own, and the command called within the process."""
+"""A workspace of the user's own, the command called within the process, and two audits of the same data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from algorithms.bugs.budget import HalfNoiseGDPC
+from algorithms.flaxman import GDPC
+from audit import NeighborPair, PureDP, measure_loss
 from audit.cli import main
+from audit.results import AuditResult
 from tests.audit.cli.desk import MINE, Command, Outcome
 
 ROOT = Path(__file__).parents[3]
@@ -40,3 +44,18 @@ def plaudit(capsys: pytest.CaptureFixture[str]) -> Command:
         return Outcome(stop.value.code, *capsys.readouterr())
 
     return command
+
+
+def measured(mechanism: GDPC) -> AuditResult:
+    pair = NeighborPair.add_people([120, 75, 43], cell=0)
+    return measure_loss(mechanism, pair, PureDP(1.0), size=2000, confidence=0.999, attack="entries", rng=1)
+
+
+@pytest.fixture(scope="session")
+def sound() -> AuditResult:
+    return measured(GDPC(1.0))
+
+
+@pytest.fixture(scope="session")
+def violated() -> AuditResult:
+    return measured(HalfNoiseGDPC(1.0))

@@ -61,16 +61,13 @@ def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
 # Counts of areas of one's own
 
 
-AREAS = "region,district,n\nN,01,120\nS,01,40\nN,02,75\nS,01,3\nS,02,0\n"
-
-
 @pytest.mark.parametrize("frames", [True, False])
 def test_systems_of_counts_run_on_a_tree_of_ones_own(
     plaudit: Command, monkeypatch: pytest.MonkeyPatch, frames: bool
 ) -> None:
     if not frames:
         monkeypatch.setattr("audit.cli.inputs.records._library", lambda _: None)
-    Path("areas.csv").write_text(AREAS)
+    Path("areas.csv").write_text("region,district,n\nN,01,120\nS,01,40\nN,02,75\nS,01,3\nS,02,0\n")
     own = ("--data", "areas.csv", "--areas", "region,district", "--count", "n")
     result = audited(plaudit, "rdpc", *own, "--cell", "1")
     assert (result.pair, result.confidential) == ("1 person added to S / 01", True)

@@ -8,8 +8,6 @@ from algorithms.systems import sheets
 from audit.explorer.page import build_page
 from tests.audit.browsing import watched
 
-PLACED = "() => document.documentElement.classList.contains('ready')"
-
 
 @pytest.fixture(scope="session")
 def all_sheets():
@@ -27,7 +25,7 @@ def open_page(browser, tmp_path):
         def ready(fragment="", **options):
             page, seen = opened(path, fragment, **usual | options)
             if options.get("java_script_enabled", True):
-                page.wait_for_function(PLACED)
+                page.wait_for_function("() => document.documentElement.classList.contains('ready')")
             return page, seen
 
         yield ready

@@ -8,6 +8,8 @@ import io
 import itertools
 import math
 import re
+import shutil
+import subprocess
 import zipfile
 
 import numpy as np
@@ -23,7 +25,6 @@ from audit.explorer import views
 from audit.explorer.page import words_in
 from audit.explorer.views import Explored
 from experiments.phsafe import table10 as phsafe_table10
-from tests.audit.explorer.office import needs_office, recomputed
 from tests.audit.explorer.settings import TOTALS_OF_TABLE_10, differing, random_state
 from tests.helpers import contents, refuses
 
@@ -122,8 +123,27 @@ def test_formulas_give_the_numbers_of_python_at_random_settings():
         assert differing(found, {key: wanted[key] for key in SHOWN}) == []
 
 
+SOFFICE = shutil.which("soffice")
+ALWAYS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Office.Calc/Formula/Load">
+<prop oor:name="OOXMLRecalcMode" oor:op="fuse"><value>0</value></prop></item></oor:items>
+"""
+
+
+def recomputed(folder):
+    """Every workbook in a folder, computed anew by LibreOffice: what was saved does not count."""
+    (folder / "profile/user").mkdir(parents=True)
+    (folder / "profile/user/registrymodifications.xcu").write_text(ALWAYS)
+    files = sorted(folder.glob("*.xlsx"))
+    command = [SOFFICE, f"-env:UserInstallation=file://{folder}/profile", "--headless", "--convert-to", "xlsx"]
+    command += ["--outdir", str(folder / "computed"), *map(str, files)]
+    subprocess.run(command, check=True, capture_output=True, timeout=3600)
+    for file in files:
+        yield openpyxl.load_workbook(folder / "computed" / file.name, data_only=True)
+
+
 @pytest.mark.slow
-@needs_office
+@pytest.mark.skipif(SOFFICE is None, reason="LibreOffice is not installed")
 def test_libreoffice_computes_the_numbers_of_python(tmp_path):
     book, states = book_of(), []
     for state in settings(book, 70):

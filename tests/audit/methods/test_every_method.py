@@ -64,7 +64,7 @@ def test_every_family_and_method_is_cited():
 # The largest possible bound
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(
     MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
 )

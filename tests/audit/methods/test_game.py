@@ -98,13 +98,13 @@ def test_power_is_the_mean_over_the_events_that_may_be_chosen(method, claim, dis
     assert least - 1e-8 <= found <= least + max(missing) / distance + 1e-8
 
 
-WEAK = PureDP(0.1)
-
-
 def scores(columns, choosing=3000, seed=5):
     """Scores on either database: of each column the shift between them, in deviations of normal noise."""
     noise = np.random.default_rng(seed).normal(size=(2, choosing, len(columns)))
     return noise[0] - np.array(columns) / 2, noise[1] + np.array(columns) / 2
+
+
+WEAK = PureDP(0.1)
 
 
 def shortfalls(statistics, x, y, claim=WEAK):

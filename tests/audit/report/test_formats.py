@@ -124,29 +124,27 @@ def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
 def test_no_form_obeys_a_name(kind, record_property):
     record_property("tried", len(FORMS))
     for name in by_kind(NAMES)[kind]:
-        check_forms(name)
+        result = hostile(name)
+        shown = printable(name)
+        for form in FORMS:
+            text = FORMS[form](one(result, name))
+            assert clean(text, "\r\n" if form == "csv" else "\n")
+            assert len(text.splitlines()) == {"markdown": 3, "csv": 2, "line": 1}.get(form, text.count("\n"))
 
+        body = to_csv(one(result, name)).split("\r\n")[1]
+        record, markdown = read_back(one(result, name))
+        for key in ("name", "mechanism", "event", "pair"):
+            assert record[key].replace("'", "") == shown.replace("'", "")  # nothing but apostrophes is added
+            for semicolons in (record[key].split(";"), body.split(";")):  # either end of a cell
+                assert not any(
+                    part.lstrip(" \"'").startswith(tuple("=+-@")) and "'" not in part[:3] for part in semicolons
+                )
 
-def check_forms(name):
-    result = hostile(name)
-    shown = printable(name)
-    for form in FORMS:
-        text = FORMS[form](one(result, name))
-        assert clean(text, "\r\n" if form == "csv" else "\n")
-        assert len(text.splitlines()) == {"markdown": 3, "csv": 2, "line": 1}.get(form, text.count("\n"))
-
-    body = to_csv(one(result, name)).split("\r\n")[1]
-    record, markdown = read_back(one(result, name))
-    for key in ("name", "mechanism", "event", "pair"):
-        assert record[key].replace("'", "") == shown.replace("'", "")  # nothing but apostrophes is added
-        for semicolons in (record[key].split(";"), body.split(";")):  # either end of a cell
-            assert not any(part.lstrip(" \"'").startswith(tuple("=+-@")) and "'" not in part[:3] for part in semicolons)
-
-    for title in ("name", "mechanism", "event", "pair"):
-        text, kinds = markdown[title]
-        assert text.strip() == shown
-        assert kinds <= {"code_inline", "text", "text_special"}
-        assert "text" not in kinds or set(shown) & {"|"} or not shown  # outside of code nothing stands but pipes
+        for title in ("name", "mechanism", "event", "pair"):
+            text, kinds = markdown[title]
+            assert text.strip() == shown
+            assert kinds <= {"code_inline", "text", "text_special"}
+            assert "text" not in kinds or set(shown) & {"|"} or not shown  # outside of code nothing stands but pipes
 
 
 @settings(max_examples=40)

@@ -26,19 +26,12 @@ INKS = """() => {
     return [['paper', getComputedStyle(document.body).backgroundColor], ...all('svg text', 'text', 'fill'),
         ...all('polyline, line.promise', 'line', 'stroke'),
         ...all('rect.violated, rect.no-power, rect.not-refuted, path.detectable', 'bar', 'fill')]; }"""
+LAW = {"order": "possible on x only", "probability": 0.25}
 CURVE = {name: np.linspace(-2.0, 3.0, 30) + shift for name, shift in (("at", 0), ("loss", 1), ("low", 0), ("high", 2))}
 AUDITS = [
     ("sound", audited()),
     ("violated", audited(claim=PureDP(0.5), verdict="violated", confidential=True)),
-    (
-        "unbounded",
-        audited(
-            support={"order": "x only", "probability": 0.25},
-            verdict="violated",
-            relation="replace_one",
-            claim=PureDP(1.0, "replace_one"),
-        ),
-    ),
+    ("unbounded", audited(support=LAW, verdict="violated", relation="replace_one", claim=PureDP(1.0, "replace_one"))),
     ("empty", audited(claim=ZCDP(0.5), measured=ZCDP(0.0), detectable=np.inf, verdict="no power", distance=20)),
     ("gaussian", audited(claim=GaussianDP(1.0), measured=GaussianDP(0.9), confidence=0.999999)),
     ("approximate", audited(claim=ApproxDP(1.0, 1e-6), measured=ApproxDP(0.9, 1e-6), adjacency="declared")),

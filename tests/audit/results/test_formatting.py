@@ -15,9 +15,6 @@ from audit.results.formatting import COLUMNS, at_least, at_most, nearest, percen
 from tests.audit.results.strategies import FEW, audits
 from tests.helpers import audited
 
-WITNESS = {"order": "possible on x only", "probability": 0.25}
-
-
 # How a number is written
 
 
@@ -102,7 +99,12 @@ def test_a_number_is_on_the_side_of_the_promise_that_the_verdict_says(measured, 
 
 
 def test_every_cell():
-    broken = {"verdict": "violated", "support": WITNESS, "confidential": True, "notes": ("a warning", "another")}
+    broken = {
+        "verdict": "violated",
+        "support": {"order": "possible on x only", "probability": 0.25},
+        "confidential": True,
+        "notes": ("a warning", "another"),
+    }
     result = audited(
         **broken,
         claim=ApproxDP(1, 1e-6, "replace_one"),

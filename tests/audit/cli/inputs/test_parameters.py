@@ -1,19 +1,22 @@
-"""Parameters of systems: which there are, how values are read, and that results say them."""
+"""Parameters of systems, and modules of a user's own: how they are read, and that results say them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from fractions import Fraction
 from inspect import signature
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from algorithms.systems import systems
-from audit.claims import ApproxDP, PureDP
+from audit.claims import ApproxDP
 from audit.cli.inputs.parameters import described, read_parameters, writable
 from audit.cli.inputs.targets import WITH_OPTION
-from tests.audit.cli.desk import Command, audited
+from tests.audit.cli.desk import MINE, NO_POWER, OWN, Command, audited, refused
 
 
 def example(
@@ -59,21 +62,14 @@ def test_every_system_is_the_same_where_its_defaults_are_set() -> None:
     assert found["gdpc"] == found["topdown"] == {}
 
 
-@pytest.mark.parametrize(
-    ("words", "claim", "parameters"),
-    [
-        ("RAPPOR --set f=0.5", PureDP(0.8006, "add_remove"), {"f": 0.5}),
-        ("ons-independent --set law=gaussian --set delta=1e-6", ApproxDP(1.0, 1e-6), {"law": "gaussian"}),
-    ],
-)
-def test_the_promise_is_that_of_the_parameters_and_the_result_says_them(
-    plaudit: Command, words: str, claim: Any, parameters: dict[str, Any]
-) -> None:
-    result = audited(plaudit, *words.split())
-    assert result.claim.budget == pytest.approx(claim.budget, abs=1e-3)
-    assert type(result.claim) is type(claim)
-    assert parameters.items() <= result.provenance["parameters"]["mechanism"].items()
-    assert f"plaudit audit {words} " in result.provenance["command"]
+def test_the_promise_is_that_of_the_parameters_and_the_result_says_them(plaudit: Command) -> None:
+    result = audited(plaudit, "RAPPOR", "--set", "f=0.5")
+    assert result.claim.budget == pytest.approx(0.8006, abs=1e-3)
+    assert result.provenance["parameters"]["mechanism"]["f"] == 0.5
+    assert "plaudit audit RAPPOR --set f=0.5 " in result.provenance["command"]
+    system = systems()["ons-independent"]
+    read = read_parameters(["law=gaussian", "delta=1e-6"], writable(system.settings), system.name)
+    assert system.mechanism(**read).claim == ApproxDP(1.0, 1e-6)
 
 
 def test_parameters_of_the_census_systems_set_their_noise() -> None:
@@ -91,3 +87,25 @@ def test_people_are_scattered_as_asked(plaudit: Command) -> None:
     words = ("--data", "uniform", "--set", "people=1e3", "--set", "levels=2", "--set", "people_per_leaf=10")
     result = audited(plaudit, "rdpc", *words, "--cell", "99")
     assert (result.pair, result.confidential) == ("1 person added to 10 / 110", False)
+
+
+# Mechanisms of a user's own
+
+
+@pytest.mark.parametrize(("module", "library"), [("colorsys", "colorsys.py"), ("time", "in Python itself")])
+def test_a_module_with_the_name_of_a_library_is_refused(
+    plaudit: Command, workspace: Path, module: str, library: str
+) -> None:
+    (workspace / f"{module}.py").write_text(MINE)
+    outcome = plaudit("audit", f"{module}:noisy", *OWN)
+    assert refused(outcome, f"a module of your own must not have the name of a library, got {module!r}, which is ")
+    assert outcome.err.endswith(f"{library}\n")
+
+
+def test_results_say_which_file_was_imported(plaudit: Command, workspace: Path) -> None:
+    source = {"file": "mine.py", "sha256": hashlib.sha256(MINE.encode()).hexdigest()}
+    assert audited(plaudit, "mine:noisy", *OWN).provenance["imported"] == source
+    assert "imported" not in audited(plaudit, "gdpc").provenance
+    assert plaudit("replay", "mine:noisy", *OWN, "--out", "out").code == NO_POWER  # its noise passes no seam
+    (path,) = Path("out").glob("*.json")
+    assert json.loads(path.read_bytes())["provenance"]["imported"] == source

@@ -8,8 +8,6 @@ import math
 import pytest
 
 from audit.claims import PureDP
-from tests.audit.report.hostile import by_kind
-from tests.audit.report.test_formats import NAMES
 from tests.helpers import audited
 
 
@@ -74,19 +72,3 @@ def test_json(plaudit, folders):
     assert (values["audits"]["b"]["regressions"], values["audits"]["b"]["new"]) == (["the audit is gone"], None)
     assert values["audits"]["a"]["old"]["detectable"] == "inf"
     assert values["audits"]["a"]["notes"] == ["the verdict became not refuted, was no power"]
-
-
-@pytest.mark.reliability(row=9)
-def test_a_terminal_is_not_commanded(plaudit, tmp_path, record_property):
-    obeyed = [name for name in NAMES if "[" in name or not name.isprintable()]
-    hostile = [name for name in obeyed if not any(0xD800 <= ord(letter) < 0xE000 for letter in name)]
-    record_property("tried", len(by_kind(hostile)))
-    for number, name in enumerate(hostile):
-        file = f"{number}{name.translate({ord('/'): None, 0: None})}.json"
-        audited(mechanism=name, event=name, pair=name).to_json(tmp_path / "old" / file)
-        audited(event=f"{name}!", pair=f"{name}!", confidential=True).to_json(tmp_path / "new" / file)
-    for options in ((), ("--json",)):
-        code, printed, _ = plaudit("compare", tmp_path / "old", tmp_path / "new", *options)
-        assert code == 0
-        assert all(letter.isprintable() or letter == "\n" for letter in printed)
-    assert len(json.loads(printed)["audits"]) == len(hostile) > 10

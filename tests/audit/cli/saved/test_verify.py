@@ -43,12 +43,6 @@ def saved(plaudit: Command, made: list[AuditResult]) -> Path:
     return Path("out/mine-noisy.json")
 
 
-def forge(path: Path, **changes: Any) -> None:
-    """Write a file anew whose numbers follow from its counts, and whose checksum is right."""
-    result = recomputed(AuditResult.from_dict(read_json(path) | changes))
-    write_json(path, result.to_dict())
-
-
 def test_verify_says_what_it_cannot_show(plaudit: Command, saved: Path) -> None:
     outcome = plaudit("verify", str(saved))
     assert outcome.code == WITHIN
@@ -92,7 +86,10 @@ def test_a_file_that_was_forged_to_fit_is_found_by_a_rerun(
         x = changes["counts"]["x"]
         runs = values["counts"]["y"]["runs"] + values["counts"]["x"]["runs"] - x["runs"]
         changes = {"counts": {"x": x, "y": {"runs": runs, "guessed_x": 200, "guessed_y": 250}}}
-    forge(saved, **changes)
+    forged = recomputed(
+        AuditResult.from_dict(values | changes)
+    )  # numbers follow from counts, and the checksum is right
+    write_json(saved, forged.to_dict())
     assert plaudit("verify", str(saved)).code == WITHIN  # negative control: it cannot see that
     outcome = plaudit("verify", "--rerun", str(saved))
     assert refused(outcome, "out/mine-noisy.json: an audit made again by `plaudit audit mine:noisy")
