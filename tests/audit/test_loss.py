@@ -6,7 +6,6 @@ import math
 import re
 import tracemalloc
 
-import joblib
 import numpy as np
 import pytest
 from scipy import stats
@@ -165,15 +164,10 @@ def again(seed, **options):
 def test_a_seed_reproduces_an_audit_and_another_does_not():
     once = again(11)
     assert once[1] == 11
-    assert again(11, n_jobs=2) == again(np.random.SeedSequence(11)) == once
-    with joblib.parallel_config(backend="sequential"):
-        assert again(11, n_jobs=2) == once
-    generator = np.random.default_rng(11)
-    seeds = [12, generator, generator, None, np.random.SeedSequence(5).spawn(1)[0], np.random.SeedSequence([1, 2])]
-    found = [again(seed) for seed in [*seeds, np.random.SeedSequence(3, pool_size=8)]]
-    assert all(again(entropy) == (said, entropy) for said, entropy in found)
-    assert len({str(said[0]) for said, _ in [once, *found]}) == 1 + len(found)
-    assert found[4][1] != 5  # the entropy of a spawned seed is that of its siblings
+    assert again(11, n_jobs=2) == once
+    (found, entropy), (other, _) = again(np.random.SeedSequence(5).spawn(1)[0]), again(12)
+    assert again(entropy) == (found, entropy)
+    assert len({str(said[0]) for said in (once[0], found, other)}) == 3
 
 
 @pytest.mark.slow

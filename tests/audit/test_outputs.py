@@ -28,6 +28,7 @@ from audit.outputs import Kind, as_numbers, kind_of, read_outputs, resolve_types
 from audit.sampling.calls import ATTEMPTS, PASSES, Caller
 from audit.values import NAN, NOTHING, ODD_NAN, RAISED, RAISED_WORD, SHAPE, TYPE, WORD
 from audit.written import FORM, as_given, types_in, written
+from tests.audit.sampling.cases import in_threads
 from tests.helpers import BrokenError, raising, refused_like
 
 TEXT = Kind(None)
@@ -429,28 +430,17 @@ def test_another_number_of_outputs_is_refused(mechanism, words, kind):
 
 def test_an_array_that_is_never_used_again_is_not_copied():
     """What is no number has values of its own in a copy, and nobody writes into what belongs to the mechanism."""
-
-    class Returning:
-        threads = True
-
-        def __init__(self, outputs):
-            self.outputs = outputs
-
-        def __call__(self, data, size, rng):
-            return self.outputs
-
     whole, broken = np.arange(6.0).reshape(3, 2), np.array([[1.0, np.nan]])
-    kept = run(Returning(whole), None, 3, np.random.default_rng(0), Kind((2,)))
+    kept = run(in_threads(lambda *_: whole), None, 3, np.random.default_rng(0), Kind((2,)))
     assert np.shares_memory(kept, whole)
     with refused_like(ValueError, "read-only"):
         kept[0] = 1.0
-    kept = run(Returning(broken), None, 1, np.random.default_rng(0), Kind((2,)))
+    kept = run(in_threads(lambda *_: broken), None, 1, np.random.default_rng(0), Kind((2,)))
     np.testing.assert_array_equal(kept, [[1.0, NAN]])
     assert np.isnan(broken[0, 1])
     masked = np.ma.MaskedArray([[1.0, 2.0]], mask=[[False, True]])
-    np.testing.assert_array_equal(
-        run(Returning(masked), None, 1, np.random.default_rng(0), Kind((2,))), [[1.0, NOTHING]]
-    )
+    kept = run(in_threads(lambda *_: masked), None, 1, np.random.default_rng(0), Kind((2,)))
+    np.testing.assert_array_equal(kept, [[1.0, NOTHING]])
 
 
 @pytest.mark.parametrize("runs", [1, 2, 16, 128])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from audit.io.temporary import FOLDER, _leftovers
-from audit.io.workers import SAFE, UNSENT, Workers, _done, _unshielded, on_backend, packed, shielded
+from audit.io.workers import KILLED, SAFE, UNSENT, Workers, _done, _unshielded, on_backend, packed, shielded
 from tests.helpers import refused, refuses
 
 
@@ -42,7 +43,23 @@ def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
         assert folder not in _leftovers(folder.parent)
 
 
-# On a backend
+def test_a_killed_process_costs_what_it_was_at_and_killed_twice_it_is_an_error(tmp_path):
+    """Processes are started three times."""
+
+    def deadly(task):
+        if task == 3 and (tmp_path / "deaths").stat().st_size < deaths:
+            with open(tmp_path / "deaths", "a") as file:
+                file.write("1")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task
+
+    for deaths in (1, 2):
+        (tmp_path / "deaths").write_text("")
+        done = Workers(deadly, 2).finished(range(4))
+        if deaths == 2:
+            refuses(ChildProcessError, KILLED, list, done)
+        else:
+            assert sorted(done) == [(task, task) for task in range(4)]
 
 
 @pytest.mark.parametrize(

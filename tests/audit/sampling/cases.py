@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
-import os
-import subprocess
-import sys
-import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,14 +56,6 @@ def same(first, second):
 
 
 ALONE = functools.cache(asked)
-
-
-def in_a_process(script, folder, **environment):
-    path = folder / "script.py"
-    path.write_text(textwrap.dedent(script))
-    command = [sys.executable, str(path), str(folder / "store")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **environment})
-    return json.loads(done.stdout)
 
 
 def geometric(data, size, rng):

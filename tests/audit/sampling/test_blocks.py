@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from concurrent.futures.process import BrokenProcessPool
-
 import joblib
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from audit.sampling import calls
 from audit.sampling.blocks import WAVE, draw
 from audit.sampling.calls import Caller
 from audit.values import RAISED
-from tests.audit.sampling.cases import ALONE, DATA, SEED, asked, drawn, in_a_process, in_threads, noting, same
+from tests.audit.sampling.cases import ALONE, DATA, SEED, asked, drawn, in_threads, noting, same
 from tests.helpers import noisy, raising, whole
 
 KIND = Kind(DATA.shape)
@@ -114,69 +112,6 @@ def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
     in_threads(reusing)
     assert_same(drawn(reusing, size=16, reduce=whole), drawn(noisy, size=16, reduce=whole))
     assert_same(drawn(reusing, size=160, reduce=whole), drawn(noisy, size=160, reduce=whole))
-
-
-# The same counts from any number of jobs, blocks, processes and settings of the machine
-
-
-WORKER = """
-import json, os, signal, sys
-from pathlib import Path
-import joblib
-import numpy as np
-from audit import NeighborPair, PureDP, measure_loss
-
-folder = Path(sys.argv[1]).parent
-log, flag = folder / "log", folder / "killed"
-
-def noisy(data, size, rng):
-    state = rng.bit_generator.state["state"]["state"]
-    with open(log, "a") as file:
-        file.write(f"{state} {size}\\n")
-    if size == 9 and state % 97 == 0 and not flag.exists():  # a 256th of the runs that count on a database
-        flag.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return data + rng.laplace(size=(size, data.size))
-
-noisy.runs_per_block = 100
-pair = NeighborPair.add_people([120, 75], 0)
-options = {"size": 6000, "rng": 3}
-with joblib.parallel_config(backend="loky"):
-    survived = measure_loss(noisy, pair, PureDP(1.0), n_jobs=2, **options).counts
-again = log.read_text().split("\\n")
-print(json.dumps([flag.exists(), survived == measure_loss(noisy, pair, PureDP(1.0), **options).counts, again]))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_worker_costs_its_blocks_only(tmp_path):
-    killed, equal, log = in_a_process(WORKER, tmp_path)
-    assert killed
-    assert equal
-    seen = [line for line in log if line.endswith(" 9")]
-    twice = len(seen) - len(set(seen))
-    assert 1 <= twice <= blocks_module.WAVE * 2 * 12  # calls of the blocks that were at work, a dozen each, of 466
-    assert len(seen) > 50
-
-
-def test_a_worker_that_dies_of_every_block_is_an_error(monkeypatch):
-    class Broken:
-        def __init__(self, **options):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            pass
-
-        def __call__(self, tasks):
-            raise BrokenProcessPool("killed")
-            yield
-
-    monkeypatch.setattr(joblib, "Parallel", Broken)
-    with pytest.raises(ChildProcessError, match=r"^a worker process was killed twice over the same runs: fewer jobs"):
-        asked(n_jobs=2)
 
 
 @pytest.mark.parametrize("wave", [3, *(pytest.param(wave, marks=pytest.mark.slow) for wave in (1, 2, 5, 100))])

@@ -155,6 +155,8 @@ def test_streams_and_phases_are_distinct():
 
 def test_a_seed_is_known_by_one_number():
     assert entropy_of(seed_sequence(7)) == 7
-    for rng in (None, SEED.spawn(1)[0], np.random.default_rng(1), np.random.SeedSequence([1, 2])):
+    pooled, generator = np.random.SeedSequence(3, pool_size=8), np.random.default_rng(1)
+    for rng in (None, SEED.spawn(1)[0], generator, np.random.SeedSequence([1, 2]), pooled):
         root = seed_sequence(rng)
         assert state(seed_sequence(entropy_of(root))) == state(root)
+    assert entropy_of(seed_sequence(generator)) != entropy_of(seed_sequence(generator))
