@@ -101,9 +101,6 @@ def test_audits_of_a_file_are_confidential_unless_it_is_public(plaudit, options,
     assert plaudit(*words).out.startswith("CONFIDENTIAL: these audits are of confidential data") == confidential
 
 
-# One run
-
-
 @pytest.mark.parametrize(
     ("arguments", "name", "code"),
     [

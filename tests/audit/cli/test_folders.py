@@ -96,9 +96,6 @@ def test_where_a_linked_folder_leads_is_said(plaudit: Command, workspace: Path, 
     assert f" leads through a link: what is written there is in {workspace / 'real'}" in outcome.err
 
 
-# Estimates and replays beside audits
-
-
 @pytest.fixture
 def mixed(workspace: Path) -> Path:
     """An audit and an estimate of a folder, and one of which a replay shows a violation."""
@@ -139,17 +136,11 @@ def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Pat
     assert page.index("Each audit</h2>") < page.index("Replays</h2>") < page.index("Estimates, never bounds</h2>")
 
 
-# Reports of test sessions
-
-
 def test_a_name_in_a_session_leads_to_no_other_file(plaudit: Command, workspace: Path) -> None:
     audits = [entry("../secret", audit=audited().to_dict())]
     (workspace / "secret call 1.json").write_text("no result")
     write_json(workspace / "all/audits.json", {"kind": "session", "seed": 0, "audits": audits})
     assert plaudit("compare", "all", "all").code == WITHIN
-
-
-# Who may read them, and what they say of a disk
 
 
 def modes(folder: str) -> dict[str, int]:

@@ -26,9 +26,6 @@ def third(people, size, rng):
 """
 
 
-# Counts
-
-
 def test_several_cells_share_the_confidence(plaudit: Command) -> None:
     words = ("audit", "helper:buggy", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000")
     words += ("--seed", "1", "--confidence", "0.999", "--cell", "2", "--cell", "0", "--out", "out")
@@ -58,9 +55,6 @@ def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
     assert name == "mine:noisy cell 2 to 0"
 
 
-# Counts of areas of one's own
-
-
 @pytest.mark.parametrize("frames", [True, False])
 def test_systems_of_counts_run_on_a_tree_of_ones_own(
     plaudit: Command, monkeypatch: pytest.MonkeyPatch, frames: bool
@@ -75,9 +69,6 @@ def test_systems_of_counts_run_on_a_tree_of_ones_own(
     assert plaudit("replay", "rdpc", *own, "--seed", "1").out.count("all areas  7") == 1  # a nation, 2 regions, 4 areas
     moved = json.loads(plaudit("estimate", "bottom-up", *own, "--method", "direct", "--move-to", "3", "--json").out)
     assert moved["bottom-up cell 0 to 3 direct"]["settings"]["pair"] == "1 person moved from N / 01 to S / 02"
-
-
-# Records
 
 
 OLD = ("helper:old", "--data", "people.csv")
@@ -147,9 +138,6 @@ def test_what_the_order_of_records_tells_is_found_in_front_and_by_a_search(plaud
     assert " --at first " in result.provenance["command"]
     found = plaudit("search", *words, "--json")
     assert "1 row added in front" in {one.pair for one in results(found).values() if one.verdict == "violated"}
-
-
-# After a pass: other databases
 
 
 EVE = ("--add-row", "Eve,80,12345")

@@ -236,9 +236,6 @@ def test_a_command_stops_and_goes_on_with_its_watcher() -> None:
     assert watcher.returncode == WITHIN
 
 
-# Audits
-
-
 def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.close(reading)

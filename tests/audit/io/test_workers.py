@@ -95,9 +95,6 @@ def test_a_backend_is_that_of_joblib(name, shared):
     assert type(backend).__name__ == "LokyBackend"
 
 
-# On a cluster
-
-
 def test_work_is_unpacked_once_in_each_thread_and_is_its_own_there():
     made = []
 

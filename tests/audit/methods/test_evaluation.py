@@ -24,9 +24,6 @@ PAIR = NeighborPair.add_people([5, 7], cell=0)
 WITNESS = {"order": "possible on x only", "probability": 0.25}
 
 
-# What is counted
-
-
 def test_counts_are_of_the_guesses_of_a_rule():
     scores = np.array([-3.0, 12, 12.5, 13]), np.array([13.0, 14, 15])
     assert count_event(BOTH, *scores) == named((2, 1, 1), (0, 3, 0))
@@ -77,9 +74,6 @@ def test_the_event_that_sees_most_is_named():
     assert detectable_loss(how, [(few, {})], 0) == (losses[0], 0)
 
 
-# Verdicts
-
-
 @pytest.mark.parametrize(
     ("x", "y", "options", "verdict"),
     [
@@ -99,9 +93,6 @@ def test_verdicts(x, y, options, verdict):
     assert result.verdict == verdict
     assert result.support is options.get("support")
     assert type(result.measured) is type(result.claim)
-
-
-# Witnesses of an unbounded loss
 
 
 class Known:
@@ -172,9 +163,6 @@ def test_what_has_no_counterpart_may_be_known_where_the_law_is_not():
     assert support_witness(Known(None), PAIR, PureDP(1)) is None
     count.exact_loss = loss_distribution([1.0, 0.0], [0.0, 1.0])  # a law, not a way to ask for one
     assert support_witness(count, PAIR, PureDP(1)) is None
-
-
-# What can be asked
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5), GaussianDP(1.0)])

@@ -17,8 +17,6 @@ from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi,
 from audit.methods.method import NAMED, method_for, method_named
 from tests.audit.methods.cases import BINS, BOTH, CLAIMS, MANY, ONE, audited, binned, lower, named, weighed
 
-# Registration
-
 
 @pytest.mark.parametrize(
     ("claim", "fixed", "early", "few"),
@@ -59,9 +57,6 @@ def test_every_family_and_method_is_cited():
     used = {key for one in (*NAMED.values(), *FAMILIES.values()) for key in one.sources}
     assert {source for source in used if " " not in source} <= REFERENCES.keys()  # others are references in full
     assert all(method.theorem.endswith(".") and method.sources for method in NAMED.values())
-
-
-# The largest possible bound
 
 
 @settings(max_examples=25)
@@ -115,9 +110,6 @@ def test_of_all_counts_of_bins_the_best_of_the_best_event_reach_it():
         most.add(how.ceiling(counts[0], basis))
     assert {max(found)} == most
     assert len(set(found)) == len(found)  # other orders, and the other database, show less
-
-
-# Groups, looks, nothing
 
 
 @pytest.mark.parametrize("method", CLAIMS)

@@ -56,9 +56,6 @@ def test_a_place_that_there_is_not_is_refused(way, at):
         WAYS[way][1](at)
 
 
-# A value that is missing
-
-
 DAY = datetime.date(2020, 1, 1)
 COLUMNS = [[1.5, 2.5], [1, 2], [True, False], ["a", "b"], [DAY, DAY], [None, 1.5], [math.nan, 1.5], [None, "a"]]
 
@@ -109,9 +106,6 @@ def test_a_record_may_lack_a_value(records, record, gap):
     assert repr(pair.x.tolist()) == repr(np.asarray(records).astype(pair.x.dtype).tolist())
     with refused_like(ValueError, "must be at distance 1 under replace_one, got distance 0"):  # NaN is like NaN
         NeighborPair(pair.y, pair.y[::-1], "replace_one", unit="record")
-
-
-# Groups that are replaced
 
 
 def test_a_group_is_replaced_by_another():

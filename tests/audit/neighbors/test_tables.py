@@ -120,9 +120,6 @@ def test_a_value_that_does_not_fit_its_column_is_refused(change, kinds):
             NeighborPair.add_row(table, {**NEW, name: value})
 
 
-# Distances
-
-
 UNITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"])), max_size=6)
 
 
@@ -224,9 +221,6 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
 def test_what_is_no_pair_of_tables_is_refused(made, error, message):
     with refused_like(error, message):
         made()
-
-
-# Rows that two tables do not share
 
 
 APART = [{"word": word, "number": number} for word, number in (("a", 1.0), ("b", 2.0), ("b", 2.0))]

@@ -113,9 +113,6 @@ def test_a_primitive_that_is_called_wrongly_raises_as_ever():
     assert found.notes[0].startswith("both runs raise the same exception: TypeError (missing a required argument")
 
 
-# Recorded runs
-
-
 def test_a_recorded_run_is_the_run():
     seed = np.random.SeedSequence(5)
     for mechanism, data in ((RDPC(1.0, TREE), PEOPLE[:, 0]), (topdown(), PEOPLE), (ADPC(1.0), [3, 4])):

@@ -97,9 +97,6 @@ def read_back(named):
     return record, dict(zip(COLUMNS, parsed(markdown)[len(COLUMNS) :], strict=True))
 
 
-# The same in every form
-
-
 def one(result, name="count"):
     return [(name, result)]
 
@@ -114,9 +111,6 @@ def test_json_has_all_of_a_result():
 def test_a_line_begins_with_the_name_unless_it_is_the_mechanism_s():
     assert to_lines(one(audited())) == f"{audited()}\n"
     assert to_lines(one(audited(), "first")) == f"first: {audited()}\n"
-
-
-# What others wrote
 
 
 @pytest.mark.reliability(row=9)
@@ -168,8 +162,6 @@ def test_every_form_says_what_is_confidential():
     assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
     assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == ["", "CONFIDENTIAL"]
 
-
-# GitHub
 
 BROKEN = audited(measured=PureDP(1.5), verdict="violated")
 

@@ -33,9 +33,6 @@ def saved(tmp_path):
     return path
 
 
-# Written and read again
-
-
 @settings(max_examples=50)
 @given(VALUES)
 def test_what_is_written_is_read(tmp_path_factory, values):
@@ -79,9 +76,6 @@ def test_what_json_cannot_hold_is_not_written(saved, values, error, words):
     assert os.listdir(saved.parent) == [saved.name]
 
 
-# Whole or not at all
-
-
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("existing", [True, False])
@@ -100,9 +94,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
     assert os.listdir(tmp_path) == ["audit.json"] * existing
     if existing:
         assert read_json(path) == SMALL
-
-
-# Read with suspicion
 
 
 @pytest.mark.reliability(row=7)

@@ -40,9 +40,6 @@ def save_session(path, *entries):
     return path
 
 
-# Saved
-
-
 def test_another_audit_of_the_same_name_gets_the_next_name(tmp_path):
     results = [VIOLATED, audited(), audited(seed_entropy=7)]
     paths = [save_result(result, tmp_path / "new", "mine:noisy") for result in results]
@@ -117,9 +114,6 @@ def test_every_name_is_one_of_a_file(name):
     assert not plain.startswith(".")
     assert 0 < len(plain.encode()) <= 200
     assert not set(plain) & set("/\\:\0 \n")
-
-
-# Read
 
 
 def test_a_test_session_is_read_by_test_and_call(tmp_path):

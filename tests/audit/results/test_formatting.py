@@ -15,8 +15,6 @@ from audit.results.formatting import COLUMNS, at_least, at_most, nearest, percen
 from tests.audit.results.strategies import FEW, audits
 from tests.helpers import audited
 
-# How a number is written
-
 
 @pytest.mark.parametrize(
     ("value", "low", "high", "near"),
@@ -62,9 +60,6 @@ def test_a_confidence_is_never_rounded_up_or_a_certainty(confidence):
 def test_known_confidences():
     said = [percent(confidence) for confidence in (0.95, 0.999999, 1 - 1e-12, 0.5, 1 - 0.05 / 3)]
     assert said == ["95%", "99.9999%", "99.9999999999%", "50%", "98.333%"]
-
-
-# What is said of an audit
 
 
 @FEW

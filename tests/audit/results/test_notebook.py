@@ -78,9 +78,6 @@ def test_a_pair_shows_nothing_of_its_data():
     assert "CONFIDENTIAL: the databases are." in found
 
 
-# Data frames
-
-
 def test_data_frames_hold_the_numbers():
     one = audited().to_frame()
     assert one.to_dict("records") == [audited().summary()]
@@ -95,9 +92,6 @@ def test_a_data_frame_needs_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in (audited(), estimated(), SEARCHED, PLAN):
         refuses(ImportError, "to_frame needs pandas: pip install pandas", thing.to_frame)
-
-
-# Pages and figures
 
 
 def test_a_result_writes_its_report(tmp_path):

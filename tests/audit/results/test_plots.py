@@ -56,9 +56,6 @@ def drawn(ax):
     return ax
 
 
-# Audits
-
-
 def test_bars_and_lines_are_the_numbers():
     ax = drawn(shown(*THREE))
     assert bars(ax) == [(0, 0.875), (1, 2.5), (2, 0)]
@@ -159,9 +156,6 @@ def test_the_axis_given_is_the_axis_drawn_on():
         plot_plan([("a", [1.0, 2.0], [100, 10])])
 
 
-# Estimates
-
-
 def test_a_curve_and_its_interval_are_the_numbers():
     estimate = estimated(loss=np.array([0.5, -3, 1]), low=np.array([0.0, -4, 0.5]), high=np.array([1.0, -2, 1.5]))
     ax = drawn(plot_estimate(estimate, color=plots.ORANGE, label="lower level"))
@@ -173,9 +167,6 @@ def test_a_curve_and_its_interval_are_the_numbers():
     assert corners >= {(0, 0), (1, -4), (2, 0.5), (0, 1), (1, -2), (2, 1.5)}
     assert "people" in ax.get_xlabel()
     assert "nats" in ax.get_ylabel()
-
-
-# The user's settings
 
 
 def test_the_user_s_settings_are_left_alone(tmp_path):
@@ -202,9 +193,6 @@ print([name for name in sys.modules if name in ("matplotlib.pyplot", "tkinter", 
     root = Path(__file__).resolve().parents[3]
     found = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
     assert (found.stdout.strip(), found.stderr) == ("[]", "")
-
-
-# Files
 
 
 @pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])

@@ -20,9 +20,6 @@ def probed(mechanism, size=SIZE, *, databases=(0, 1), seed=SEED):
     return probe([Caller(mechanism, data) for data in databases], size, seed)
 
 
-# What one output is
-
-
 @pytest.mark.parametrize(("letters", "about"), [(1, 4), (30, 64), (5000, 16384)])
 def test_long_texts_come_in_small_blocks(letters, about):
     kind = probed(lambda data, size, rng: ["a" * letters] * size).kind
@@ -58,9 +55,6 @@ def test_probes_are_a_tenth_of_the_runs_at_most(size, each):
     assert sizes == [1, 1] + [each] * 17
     assert sum(sizes) <= MOST_PROBES
     assert sum(sizes) <= max(36, 0.11 * size)
-
-
-# Whether runs follow their generator
 
 
 def test_a_mechanism_that_ignores_its_generator_is_caught(small_blocks):

@@ -89,9 +89,6 @@ def test_people_are_scattered_as_asked(plaudit: Command) -> None:
     assert (result.pair, result.confidential) == ("1 person added to 10 / 110", False)
 
 
-# Mechanisms of a user's own
-
-
 @pytest.mark.parametrize(("module", "library"), [("colorsys", "colorsys.py"), ("time", "in Python itself")])
 def test_a_module_with_the_name_of_a_library_is_refused(
     plaudit: Command, workspace: Path, module: str, library: str
