@@ -17,11 +17,6 @@ PAIR = NeighborPair.add_people(COUNTS, 0)
 COIN = NeighborPair.declared(0, 1, "add_remove")
 
 
-def laplace(data, size, rng):
-    """Counts with Laplace noise of scale 1."""
-    return data + rng.laplace(0, 1, (size, *np.shape(data)))
-
-
 def leaky(epsilon, delta):
     """Randomized response that tells the truth with probability `delta`: approximate privacy at its worst."""
 

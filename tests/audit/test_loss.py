@@ -21,9 +21,9 @@ from audit.events import Event, ThresholdRule, cell
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.sampling.probes import MOST_PROBES
-from tests.audit.audits import COIN, PAIR, TIGHT, given_laplace, laplace, leaky, normal
+from tests.audit.audits import COIN, PAIR, TIGHT, given_laplace, leaky, normal
 from tests.audit.sampling.cases import noting, same_noise
-from tests.helpers import in_full, refused_like
+from tests.helpers import in_full, noisy, refused_like
 
 SURE = 1 - 1e-6  # confidence where a sound mechanism must not be accused
 
@@ -210,7 +210,7 @@ def test_few_outputs_have_a_bound_at_little_confidence(confidence):
 
 
 def ask(**changes):
-    arguments = {"mechanism": laplace, "pair": PAIR, "claim": PureDP(1), "size": 2000, "rng": 1} | changes
+    arguments = {"mechanism": noisy, "pair": PAIR, "claim": PureDP(1), "size": 2000, "rng": 1} | changes
     return measure_loss(arguments.pop("mechanism"), arguments.pop("pair"), arguments.pop("claim"), **arguments)
 
 

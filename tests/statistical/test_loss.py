@@ -15,20 +15,8 @@ from audit.measure import stages
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
-from tests.audit.audits import (
-    COIN,
-    COUNTS,
-    PAIR,
-    TIGHT,
-    audits_of,
-    given_laplace,
-    laplace,
-    leaky,
-    normal,
-    says,
-    shifted,
-)
-from tests.helpers import in_full, most
+from tests.audit.audits import COIN, COUNTS, PAIR, TIGHT, audits_of, given_laplace, leaky, normal, says, shifted
+from tests.helpers import in_full, most, noisy
 
 slow = pytest.mark.slow
 
@@ -82,7 +70,7 @@ def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audi
 
 OTHERS = {
     "nothing released": (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
-    "Laplace": (laplace, PureDP(1), 1.0),
+    "Laplace": (noisy, PureDP(1), 1.0),
     "ADPC": (ADPC(2.0), PureDP(2), 2.0),
     "the truth, now and then": (
         lambda data, size, rng: np.where(rng.random((size, 2)) < 0.01, data, 0),

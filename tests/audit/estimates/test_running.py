@@ -9,8 +9,7 @@ from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit.estimates.running import estimate_direct, estimate_loss, estimate_residuals, exact_output
 from audit.neighbors import NeighborPair
-from tests.audit.audits import laplace
-from tests.helpers import geometric, refused_like, refuses
+from tests.helpers import geometric, noisy, refused_like, refuses
 
 PAIR = NeighborPair.add_people([20, 7, 5], 1)
 MANY = np.zeros(300_000)
@@ -103,7 +102,7 @@ INVARIANT = "residuals must vary (an invariant count has no loss to estimate), g
 @pytest.mark.parametrize(
     ("words", "estimate", "mechanism", "data", "options"),
     [
-        ("laplace has no exact output to subtract", estimate_direct, laplace, PAIR, {}),
+        ("noisy has no exact output to subtract", estimate_direct, noisy, PAIR, {}),
         ("runs must be at least 20, got 19", estimate_direct, PLAIN, PAIR, {"runs": 19}),
         ("pair must be a NeighborPair, got tuple", estimate_direct, PLAIN, (PAIR.x, PAIR.y), {}),
         (OF_BOTH, estimate_direct, GROWING, PAIR, {}),

@@ -103,21 +103,18 @@ def test_many_types_of_columns_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("change", "kinds"),
+    ("name", "value"),
     [
-        *(({"age": age}, "list pandas polars") for age in ("50", 1.5, True, 2**70, [1])),
-        *(({"pay": pay}, "list pandas polars") for pay in ("50", True, 10**400, np.array([1.0, 2.0]))),
-        ({"pay": 2**53 + 1}, "list pandas polars"),
-        *(({"area": area}, "list pandas polars") for area in (5, ["a"], b"a")),
+        *(("age", age) for age in ("50", 1.5, True, 2**70, [1])),
+        *(("pay", pay) for pay in ("50", True, 10**400, np.array([1.0, 2.0]), 2**53 + 1)),
+        *(("area", area) for area in (5, ["a"], b"a")),
     ],
 )
-def test_a_value_that_does_not_fit_its_column_is_refused(change, kinds):
-    for kind in kinds.split():
-        if kind == "list" and change.get("age") == 2**70:
-            continue  # Python's whole numbers have no end
-        table, (name, value) = KINDS[kind](ROWS), next(iter(change.items()))
-        with refused_like(ValueError, f"column '{name}' holds"):
-            NeighborPair.add_row(table, {**NEW, name: value})
+def test_a_value_that_does_not_fit_its_column_is_refused(name, value):
+    for kind, made in KINDS.items():
+        if kind != "list" or name != "age" or value != 2**70:  # Python's whole numbers have no end
+            with refused_like(ValueError, f"column '{name}' holds"):
+                NeighborPair.add_row(made(ROWS), {**NEW, name: value})
 
 
 UNITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"])), max_size=6)
@@ -158,11 +155,6 @@ def test_a_group_is_as_far_as_it_has_units(table):
     assert NeighborPair(keyed.y, keyed.x, "add_remove", 2, key="age").distance == 2
     with refused_like(ValueError, "units that are added must not be in the table, got age 40"):
         NeighborPair.add_group(table, [{**NEW, "age": 40}], key="age")
-
-
-def test_rows_of_a_unit_have_no_order():
-    rows = [{"who": 1, "what": "a"}, {"who": 1, "what": "b"}, {"who": 2, "what": "a"}]
-    assert NeighborPair(rows[:2], rows[::-1], "add_remove", key="who").distance == 1
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,9 @@ from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import OneRun, Rectangle, gaussian, renyi
-from audit.neighbors import NeighborPair
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
+from tests.audit.audits import COIN, leaky
 from tests.helpers import refused_like
 
 SELECTION = 0.3
@@ -309,11 +309,6 @@ def test_plans_that_are_simulated_agree_with_their_reverse(claim):
 # Edges and refusals
 
 
-def coin(asked, size, rng):
-    """Randomized response of epsilon 1."""
-    return np.where(rng.random((size, 1)) < expit(1.0), 1, -1) * (2 * np.asarray(asked) - 1)
-
-
 @pytest.mark.parametrize("design", ["coins", "outputs", "one_run"])
 @pytest.mark.parametrize("selection", [0.0, 0.1, 0.3, 0.97])
 def test_the_fewest_runs_choose_and_count_an_event(design, selection):
@@ -327,12 +322,12 @@ def test_the_fewest_runs_choose_and_count_an_event(design, selection):
     fewer = plan.split(np.array(plan.least - plan.step))
     assert fewer[0] < 8 * (selection > 0) or fewer[1] // 2 < plan.step or plan.least <= 2 * plan.step
     if selection == 0.3:
-        options, pair = {"relation": "add_remove", "rng": 1}, NeighborPair.declared(0, 1, "add_remove")
-        x, y = (coin(bit, plan.least // 2, np.random.default_rng(bit)) for bit in (0, 1))
+        mechanism, options = leaky(1.0, 0.0), {"relation": "add_remove", "rng": 1}
+        x, y = (mechanism(bit, plan.least // 2, np.random.default_rng(bit)) for bit in (0, 1))
 
         def audit_of(fewer):
             if design == "coins":
-                return measure_loss(coin, pair, PureDP(1.0), size=plan.least - fewer, rng=1)
+                return measure_loss(mechanism, COIN, PureDP(1.0), size=plan.least - fewer, rng=1)
             return measure_loss_from_outputs(x[fewer:], y[fewer:], PureDP(1.0), **options)
 
         assert audit_of(0).selection == choosing

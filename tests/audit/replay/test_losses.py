@@ -83,15 +83,7 @@ def test_the_loss_of_one_query_is_held_against_every_kind_of_promise(law, claim,
 
 @pytest.mark.parametrize(("number", "kept"), [(4, True), (5, False)])
 @pytest.mark.parametrize(
-    ("law", "claim"),
-    [
-        (TwoTailedGeometric(0.5), PureDP(2.0)),
-        (Gaussian(2.0), ZCDP(0.5)),
-        (Gaussian(2.0), GaussianDP(1.0)),
-        # Four tables do not fit into a list: a grid bounds their sum, and its spacing is taken off.
-        pytest.param(Gaussian(2.0), ApproxDP(1.0, GaussianDP(1.03).delta_at(1.0)), marks=pytest.mark.slow),
-        (TwoTailedGeometric(0.5), ApproxDP(1.0, 0.181)),
-    ],
+    ("law", "claim"), [(Gaussian(2.0), ZCDP(0.5)), (TwoTailedGeometric(0.5), ApproxDP(1.0, 0.181))]
 )
 def test_the_losses_of_several_queries_add_up(law, claim, number, kept):
     def several(data, size, rng):

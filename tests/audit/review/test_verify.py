@@ -19,16 +19,12 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
-from tests.helpers import refused_like
+from tests.helpers import noisy, refused_like
 from tests.hostile.oracle import GAMES, Event, verdicts
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "saved"
 PAIR = NeighborPair.add_people([120, 75], 0)
 CLAIMS = {"pure": PureDP(1.0), "approx": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.5), "gaussian": GaussianDP(1.0)}
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=(size, data.size))
 
 
 def normal(data, size, rng):
@@ -38,7 +34,7 @@ def normal(data, size, rng):
 def made(kind):
     how, _, family = kind.partition(" ")
     claim = CLAIMS[family]
-    mechanism = normal if family in ("zcdp", "gaussian") else laplace
+    mechanism = normal if family in ("zcdp", "gaussian") else noisy
     if how == "one-run":
         return measure_loss_one_run(mechanism, Canaries([50] * 400), claim, rng=1)
     if how in ("given", "few"):
@@ -203,10 +199,10 @@ def test_files_of_the_first_schema_open_and_are_verified_where_they_hold_enough(
 
 
 def test_what_a_pair_says_of_itself_reaches_the_result():
-    secret = measure_loss(laplace, PAIR.as_confidential(), PureDP(1.0), size=400, rng=1)
+    secret = measure_loss(noisy, PAIR.as_confidential(), PureDP(1.0), size=400, rng=1)
     assert (secret.confidential, secret.redact().confidential, secret.redact().redacted) == (True, False, True)
-    assert measure_loss_one_run(laplace, Canaries([5] * 50), PureDP(1.0), confidential=True).confidential
-    assert not measure_loss(laplace, PAIR, PureDP(1.0), size=400, rng=1).confidential  # negative control
+    assert measure_loss_one_run(noisy, Canaries([5] * 50), PureDP(1.0), confidential=True).confidential
+    assert not measure_loss(noisy, PAIR, PureDP(1.0), size=400, rng=1).confidential  # negative control
 
 
 @pytest.mark.parametrize("shares", [(0.95, 0.06), (0.0, 0.05), (-1.0, 0.05)])
@@ -221,10 +217,10 @@ def test_what_is_said_of_rare_outcomes_does_not_hang_on_the_order_of_events():
     """Float noise that is not rounded: events of two searches are counted, and the largest bound stands first."""
     pair = NeighborPair.add_people([0, 75, 43], cell=0)
 
-    def noisy(counts, size, rng):
+    def wide(counts, size, rng):
         return counts + rng.laplace(scale=4, size=(size, counts.size))
 
-    result = measure_loss(noisy, pair, PureDP(1), size=2000, confidence=0.999, rng=12)
+    result = measure_loss(wide, pair, PureDP(1), size=2000, confidence=0.999, rng=12)
     bases = [result.basis, *(other["basis"] for other in result.others)]
     main, ordinary = (basis for basis in bases if "hits" in basis)
     assert main["hits"] > ordinary["hits"]

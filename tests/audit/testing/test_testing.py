@@ -16,6 +16,7 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.testing import assert_loss_detected, assert_loss_within
 from audit.testing.session import Running, entered, running, seed_of
+from tests.helpers import noisy
 
 PAIR = NeighborPair.add_people([120, 75], 0)
 
@@ -174,9 +175,6 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
 
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
 def test_a_claim_is_needed(assertion):
-    def noisy(data, size, rng):
-        return data + rng.laplace(size=(size, data.size))
-
     with pytest.raises(TypeError, match="noisy has no claim of its own: state one"):
         assertion(noisy, PAIR)
     with pytest.raises(AttributeError, match=r"module 'audit.testing' has no attribute 'assert_private'"):

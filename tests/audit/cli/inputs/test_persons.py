@@ -28,11 +28,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def homes(workspace: Path, written: Path) -> None:
-    Path("homes").symlink_to(written)
-
-
 @pytest.mark.parametrize(
     ("options", "pair"),
     [
@@ -45,8 +40,11 @@ def homes(workspace: Path, written: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_phsafe_is_audited_among_households(plaudit: Command, homes: None, options: tuple[str, ...], pair: str) -> None:
+def test_phsafe_is_audited_among_households(
+    plaudit: Command, written: Path, options: tuple[str, ...], pair: str
+) -> None:
     """The options are those of the release, whose name of the persons is known too."""
+    Path("homes").symlink_to(written)
     outcome = plaudit("audit", "phsafe", "--persons", *HOUSEHOLDS[1:], *options, *FEW)
     assert outcome.code in (WITHIN, NO_POWER)
     (result,) = results(outcome).values()
