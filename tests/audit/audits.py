@@ -53,18 +53,16 @@ def as_planned(truth):
     return lambda asked, size, rng: 120 + 10 * (np.asarray(asked) + rng.standard_normal((size, 1)) / truth.shift)
 
 
-def from_outputs(mechanism, claim, size, seed):
-    """An audit of outputs made elsewhere, more of them on y."""
-    rng = np.random.default_rng(seed)
-    x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
-    return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed)
-
-
 def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
-    """Audits in one of three ways, one a seed."""
-    if how == "outputs":
-        return [from_outputs(mechanism, claim, size, seed) for seed in seeds]
-    return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
+    """Audits in one of three ways, one a seed; of outputs made elsewhere there are more on y."""
+    if how != "outputs":
+        return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
+    results = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
+        results.append(measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed))
+    return results
 
 
 TIGHT = {

@@ -41,9 +41,8 @@ def test_a_right_guess_has_the_odds_of_the_loss(audits, off):
     assert guessed == audits * 20_000  # 120 or less is x, 121 or more is y, and all runs count
     right = sum(results[0].counts[name][f"guessed_{name}"] for name in "xy")
     confidence = 1 - 0.05 ** results[0].basis.get("inflation", 1.0)
-    assert results[0].measured.epsilon == pytest.approx(
-        float(guessing_game_lower(right, 20_000, confidence=confidence))
-    )
+    lower = float(guessing_game_lower(right, 20_000, confidence=confidence))
+    assert results[0].measured.epsilon == pytest.approx(lower)
     assert (results[0].size, results[0].selection) == (20_000, 0)
     assert results[0].event == "y if output[0] >= 121, x if output[0] <= 120"
     assert results[0].searched == "one event, registered beforehand"

@@ -20,6 +20,7 @@ from audit.outputs import Kind, read_outputs
 from audit.sampling.runs import GivenRuns
 from audit.values import ABSENT, ANOTHER, NAN, NOTHING, NUMBER, RAISED, RAISED_WORD, WORD
 from tests.audit.sampling.cases import ROOT, THREE, given_runs, runs_of
+from tests.audit.test_outputs import NESTED
 from tests.helpers import BrokenError, refused_like
 
 CHOOSING = 10_000
@@ -136,14 +137,8 @@ def test_lists_of_varying_length_have_a_length_and_hold_words():
     assert "output[2] in words" in seen
 
 
-PLAIN = st.none() | st.booleans() | st.floats() | st.integers(-9, 9) | st.text(max_size=6)
-ANY = st.recursive(
-    PLAIN, lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=3), one, max_size=3), max_leaves=6
-)
-
-
 @settings(max_examples=20)
-@given(st.lists(ANY, min_size=1, max_size=5), st.lists(ANY, min_size=1, max_size=5))
+@given(st.lists(NESTED, min_size=1, max_size=5), st.lists(NESTED, min_size=1, max_size=5))
 def test_every_output_is_read_by_itself(seen, later):
     """Whatever selection saw: a number for each column, none of them NaN, the same alone as beside others."""
     found = learned(*seen)

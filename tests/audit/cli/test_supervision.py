@@ -145,7 +145,6 @@ other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), other.pid, flush=True)
 """
 LONG = "sum(range(10**10))"  # minutes, not for ever where a fault lets it outlive the test
-LATE = "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n"
 
 
 @LINUX
@@ -154,7 +153,11 @@ LATE = "program: error: the command must end within 0.5 s, and did not: it was s
     [
         ("killed", -signal.SIGKILL, ""),
         ("asked again", INTERRUPTED, "program: interrupted before it had cleaned up\n"),
-        ("late", USAGE, LATE),
+        (
+            "late",
+            USAGE,
+            "program: error: the command must end within 0.5 s, and did not: it was stopped; with advice\n",
+        ),
     ],
 )
 def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:

@@ -25,6 +25,7 @@ from audit.methods import OneRun, Rectangle, gaussian, renyi
 from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
 from tests.audit.audits import COIN, leaky
+from tests.audit.methods.cases import named
 from tests.helpers import refused_like
 
 SELECTION = 0.3
@@ -120,11 +121,7 @@ def test_few_given_outputs_have_the_power_of_the_rectangle(claim):
     each, right = size // 2 - choosing // 2, right_of(claim, violation, 1)
     method, seen = Rectangle(claim, 1, 0.95), 0.0
     for a, b in itertools.product(range(each + 1), repeat=2):
-        counts = {
-            "x": {"runs": each, "guessed_x": each - a, "guessed_y": a},
-            "y": {"runs": each, "guessed_x": each - b, "guessed_y": b},
-        }
-        if method.lower(counts, {}) > claim.budget:
+        if method.lower(named((each - a, a), (each - b, b)), {}) > claim.budget:
             seen += binom.pmf(a, each, 1 - right) * binom.pmf(b, each, right)
     found = plan_power(claim, size, violation=violation, design="outputs")
     assert 0.1 < found == pytest.approx(seen * majority(choosing, right), abs=1e-9)
@@ -170,10 +167,7 @@ def test_one_run_that_forgives_is_a_game_of_the_clearest_canaries(claim, violati
     guesses = round(share * canaries)
 
     def refuted(correct):
-        counts = {
-            "x": {"runs": canaries, "guessed_x": correct, "guessed_y": guesses - correct},
-            "y": {"runs": 0, "guessed_x": 0, "guessed_y": 0},
-        }
+        counts = named((correct, guesses - correct, canaries - guesses), (0, 0, 0))
         return OneRun(claim, 1, 0.95).lower(counts, {}) > claim.budget
 
     needed = bisect_left(range(guesses + 1), True, lo=guesses // 2, key=refuted)

@@ -283,9 +283,7 @@ def head_of(page):
 
 def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdict():
     days = [{"created": f"{day}T12:30:00+00:00", "parameters": {}} for day in ("2026-03-04", "2026-02-01")]
-    page = page_of(
-        [(name, audited(provenance=day)) for name, day in zip("ab", days, strict=True)], author="A <b>", question="Q?"
-    )
+    page = page_of([(day["created"], audited(provenance=day)) for day in days], author="A <b>", question="Q?")
     head = head_of(page)
     assert (head["Question"], head["Author"]) == ("Q?", "A &lt;b&gt;")
     assert head["Who may read it"].startswith("Anyone who may see the names and commands in it: no data behind it are")

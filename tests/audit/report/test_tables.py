@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from collections import Counter
 
 import pytest
@@ -54,13 +53,8 @@ def letters(*texts):
             "bold red",
         ),
         (
-            {
-                "claim": ApproxDP(1, 1e-6),
-                "measured": ApproxDP(0.5, 1e-6),
-                "detectable": math.inf,
-                "verdict": "no power",
-            },
-            ["count", "epsilon 1\ndelta 1e-06", "person added or removed", "0.5000", "inf", "no power", "0.5"],
+            {"claim": ApproxDP(1, 1e-6), "measured": ApproxDP(0.5, 1e-6), "detectable": 3.0, "verdict": "no power"},
+            ["count", "epsilon 1\ndelta 1e-06", "person added or removed", "0.5000", "3.000", "no power", "0.5"],
             "yellow",
         ),
     ],

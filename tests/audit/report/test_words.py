@@ -168,11 +168,8 @@ def test_what_files_say_stays_in_comments():
         hostile = words + "\nimport os; os.abort()\r__import__('os')\u2028x"
         changes = {"mechanism": hostile, "pair": hostile, "event": hostile}
         given = {"size": hostile, "selection": hostile, "stop": hostile, "share": hostile}
-        for more in (
-            {"selection": 0},
-            {"bound": ONE_RUN},
-            {"provenance": {"parameters": {**given, "runs_x": hostile}}},
-        ):
+        elsewhere = {"parameters": {**given, "runs_x": hostile}}
+        for more in ({"selection": 0}, {"bound": ONE_RUN}, {"provenance": elsewhere}):
             result = audited(**changes | {"provenance": {"parameters": given}} | more)
             tree = ast.parse("\n".join(reproduction(result)[1]))
             assert [type(node) for node in tree.body] == [ast.ImportFrom, ast.Assign]

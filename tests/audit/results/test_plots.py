@@ -103,11 +103,8 @@ def test_promises_of_several_kinds_are_drawn_in_units_of_each():
     assert markers(ax) == [(1.5, 0), (1.2, 1), (1.25, 2)]
     # None where no minimum detectable loss is announced: a bound of 1 is far below 2 there.
     assert markers(drawn(shown(audited(claim=PureDP(2), measured=PureDP(1), detectable=2.1)))) == []
-    assert [text.get_text() for text in ax.texts] == [
-        "epsilon 1.000: not refuted",
-        "rho 0.7500: violated",
-        "mu inf: violated (unbounded)",
-    ]
+    said = [text.get_text() for text in ax.texts]
+    assert said == ["epsilon 1.000: not refuted", "rho 0.7500: violated", "mu inf: violated (unbounded)"]
     assert "in units of each promise (bars" in ax.get_xlabel()
     assert "nats" not in ax.get_xlabel()
 

@@ -206,9 +206,8 @@ def test_a_store_of_other_code_or_data_is_refused(tmp_path):
     SETTINGS["noise"] = 3.0
     (place,) = tmp_path.glob("*/*")  # taken although the first output is another, as it might by chance not be
     stream = np.random.SeedSequence(first.seed_entropy, spawn_key=(4, 0))
-    blocks = sampling.draw(
-        Caller(Hidden(), PAIR.x, Kind((2,))), 50, reduce=np.copy, seed=stream, store=BlockStore(place)
-    )
+    caller = Caller(Hidden(), PAIR.x, Kind((2,)))
+    blocks = sampling.draw(caller, 50, reduce=np.copy, seed=stream, store=BlockStore(place))
     try:
         with pytest.raises(ValueError, match="must hold runs of this mechanism on these data"):
             next(blocks)

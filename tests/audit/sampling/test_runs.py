@@ -53,10 +53,8 @@ def test_given_outputs_are_used_once_and_in_order():
     assert second[0] == []
     third = joined(runs.reduced((15, 20), whole, Phase.COUNT))
     assert runs.left == [0, 0]
-    assert [first[0].tolist() + third[0].tolist(), first[1].tolist() + second[1][0].tolist() + third[1].tolist()] == [
-        x.tolist(),
-        y.tolist(),
-    ]
+    assert [*first[0], *third[0]] == x.tolist()
+    assert [*first[1], *second[1][0], *third[1]] == y.tolist()
 
 
 def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():

@@ -18,9 +18,6 @@ def files(workspace: Path) -> None:
     save_persons()
 
 
-HOUSEHOLDS = ("--data", "homes/persons.csv", "--set", "units=homes/units.csv", "--set", "geo=homes/geo.csv")
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("homes")
@@ -45,7 +42,8 @@ def test_phsafe_is_audited_among_households(
 ) -> None:
     """The options are those of the release, whose name of the persons is known too."""
     Path("homes").symlink_to(written)
-    outcome = plaudit("audit", "phsafe", "--persons", *HOUSEHOLDS[1:], *options, *FEW)
+    households = ("--persons", "homes/persons.csv", "--set", "units=homes/units.csv", "--set", "geo=homes/geo.csv")
+    outcome = plaudit("audit", "phsafe", *households, *options, *FEW)
     assert outcome.code in (WITHIN, NO_POWER)
     (result,) = results(outcome).values()
     assert result.pair.startswith(pair)
