@@ -52,6 +52,7 @@ def registered(monkeypatch):
 
 @pytest.mark.parametrize(("gone", "verdict"), [((), "violated"), (("fractional_bits",), "not refuted")])
 def test_no_audit_without_it_finds_the_leak(registered, gone, verdict):
+    """4 s: what is not found is looked for by every other attack."""
     attack = Attack.without("novelty", "trained", *gone)  # novelty sees the gaps between eighths
     assert measure_loss(leaky, PAIR, PureDP(1.0), attack=attack, size=2000, rng=1).verdict == verdict
 

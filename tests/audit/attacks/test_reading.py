@@ -291,6 +291,6 @@ def test_columns_have_their_names_in_events(make, name):
     def mechanism(data, size, rng):
         return make(rng.laplace([0, 4 * (data[1] - 40), 0], size=(size, 3)).round(3))
 
-    result = measure_loss(mechanism, THREE, PureDP(1.0), attack="entries", size=600, rng=1)
+    result = measure_loss(mechanism, THREE, PureDP(1.0), attack="entries", size=300, rng=1)
     assert result.event.startswith(f"y if {name} >= ")
     assert "output[1" not in result.searched

@@ -44,7 +44,7 @@ def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
 
 
 def test_a_killed_process_costs_what_it_was_at_and_killed_twice_it_is_an_error(tmp_path):
-    """Processes are started three times."""
+    """Processes are started three times, 1.5 s."""
 
     def deadly(task):
         if task == 3 and (tmp_path / "deaths").stat().st_size < deaths:

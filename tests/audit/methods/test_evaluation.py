@@ -40,12 +40,10 @@ def test_counts_of_a_likelihood_ratio_are_of_its_bins():
 
 @given(st.lists(st.floats(-3, 3), max_size=20), st.lists(st.floats(-3, 3), max_size=20), st.integers(0, 20))
 def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
+    x, y = np.array(x, float), np.array(y, float)
     for event in (WEIGHTS, Event.at_least(0, 0.5, low=-0.5)):
-        parts = [
-            count_event(event, np.array(x[part], float), np.array(y[part], float))
-            for part in (slice(cut), slice(cut, None))
-        ]
-        together = count_event(event, np.array(x, float), np.array(y, float))
+        parts = [count_event(event, x[part], y[part]) for part in (slice(cut), slice(cut, None))]
+        together = count_event(event, x, y)
         assert (Counted(parts[0]) + Counted(parts[1])).counts == together
         assert (Counted() + Counted(together)).counts == together
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit.bounds.anytime import look_confidence
-from audit.bounds.citations import REFERENCES
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.claims.families import FAMILIES
 from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi, Variation
@@ -54,12 +53,10 @@ def test_every_family_and_method_is_cited():
     for family in FAMILIES.values():
         assert method_for(family(*[0.5] * len(family.parameter_names())), 1, 0.95).sources
     assert type(method_for(type("Derived", (ZCDP,), {})(0.5), 1, 0.95)) is Renyi
-    used = {key for one in (*NAMED.values(), *FAMILIES.values()) for key in one.sources}
-    assert {source for source in used if " " not in source} <= REFERENCES.keys()  # others are references in full
     assert all(method.theorem.endswith(".") and method.sources for method in NAMED.values())
 
 
-@settings(max_examples=25)
+@settings(max_examples=25)  # 4 s: every method is asked each time
 @given(
     MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
 )

@@ -97,14 +97,12 @@ def test_it_forgives_a_group_the_chain_of_deltas():
 @settings(max_examples=20)  # the minimum detectable loss enumerates all counts
 @given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 5))
 def test_the_numbers_of_a_rectangle_are_those_of_the_bounds(x, y, confidence, distance):
-    result = audited(x, y, method=Rectangle, confidence=confidence, distance=distance)
+    options = {"method": Rectangle, "confidence": confidence, "distance": distance}
+    result, swapped = audited(x, y, **options), audited((y[1], y[0], y[2]), (x[1], x[0], x[2]), **options)
     half = (1 + confidence) / 2
     losses = [two_sample_lower(y[1], sum(y), x[1], sum(x), confidence=half)]
     losses.append(two_sample_lower(x[0], sum(x), y[0], sum(y), confidence=half))
     assert result.measured.epsilon == pytest.approx(float(max(losses)) / distance, rel=1e-9)
-    swapped = audited(
-        (y[1], y[0], y[2]), (x[1], x[0], x[2]), method=Rectangle, confidence=confidence, distance=distance
-    )
     assert (swapped.measured, swapped.verdict) == (result.measured, result.verdict)
     assert swapped.detectable == pytest.approx(result.detectable)
 

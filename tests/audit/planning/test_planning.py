@@ -277,6 +277,7 @@ def test_size_violation_and_power_are_one_relation(epsilon, delta, violation, po
 
 
 def test_plans_that_are_simulated_agree_with_each_other():
+    """1 s of made-up runs."""
     claim = GaussianDP(1.0)
     size = plan_size(claim, violation=1.5)
     assert 0.8 <= plan_power(claim, size, violation=1.5) < 0.82

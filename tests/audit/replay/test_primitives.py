@@ -16,10 +16,9 @@ from tests.audit.replay.cases import ADDED, PEOPLE, TREE, kinds, topdown
 
 
 def test_primitives_made_of_others_are_one():
-    trace = run(
-        lambda data, size, rng: add_noise(data, CountNoise("laplace", 1.0), size, rng), [3], np.random.SeedSequence(0)
-    )
-    assert [call.law for call in trace.calls] == [CountNoise("laplace", 1.0)]
+    law = CountNoise("laplace", 1.0)
+    trace = run(lambda data, size, rng: add_noise(data, law, size, rng), [3], np.random.SeedSequence(0))
+    assert [call.law for call in trace.calls] == [law]
     recorder = Recorder(np.random.default_rng(0))
     assert recorder(lambda: 3, law=None, shape=(0,), rng=None) == 3
     assert recorder.calls == []  # a draw of nothing is none

@@ -113,7 +113,7 @@ def noisy_scores(data, size, rng):
 
 
 @pytest.mark.parametrize(
-    "inside", [None, lambda noisy: noisy.argmax(axis=1), np.sort], ids=["SVT", "maximum", "sorted"]
+    "inside", [None, lambda noisy: noisy.argmax(axis=1), np.sort], ids=["SVT", "largest", "sorted"]
 )
 def test_answers_that_stay_inside_lose_nothing_that_is_proved(inside):
     pair, mechanism = ADDED, sparse_vector
@@ -290,10 +290,8 @@ def test_times_that_noise_decides_are_none_of_the_data():
         found = replay(counted(noisy), ADDED, observe="time", size=60)
         assert (found.verdict, found.violations) == ("no power", ())
         assert found.notes[-1] == "times were not compared, as the runs part or noise is not recorded"
-    recorded = replay(
-        counted(lambda n, rng: int(add_noise(n, law, None, rng))), ADDED, PureDP(1.0), observe="time", size=60
-    )
-    assert recorded.verdict == "not refuted"
+    recorded = counted(lambda n, rng: int(add_noise(n, law, None, rng)))
+    assert replay(recorded, ADDED, PureDP(1.0), observe="time", size=60).verdict == "not refuted"
 
 
 def test_times_without_a_clock():

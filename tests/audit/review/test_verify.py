@@ -47,7 +47,7 @@ def made(kind):
 
 KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few") for family in CLAIMS]
 KINDS += ["cells pure", "cells zcdp"]
-saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})
+saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})  # 5 s, once for all tests
 
 
 @pytest.mark.parametrize("kind", KINDS)

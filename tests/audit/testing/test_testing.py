@@ -40,7 +40,7 @@ def test_a_sound_system_passes():
         assert_loss_detected(GDPC(1.0), PAIR, size=20_000)
 
 
-@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("people", [1, 3])  # 3 s: a loss of each of three people shows in 20,000 runs
 def test_a_known_bug_is_detected(people):
     pair = NeighborPair.add_people([120, 75], 1, people)
     options = {"size": 20_000, "attack": "entries"}
