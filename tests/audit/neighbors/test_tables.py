@@ -117,6 +117,11 @@ def test_a_value_that_does_not_fit_its_column_is_refused(name, value):
                 NeighborPair.add_row(made(ROWS), {**NEW, name: value})
 
 
+def test_rows_of_a_unit_have_no_order():
+    rows = [{"who": 1, "what": "a"}, {"who": 1, "what": "b"}, {"who": 2, "what": "a"}]
+    assert NeighborPair(rows[:2], rows[::-1], "add_remove", key="who").distance == 1
+
+
 UNITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"])), max_size=6)
 
 
