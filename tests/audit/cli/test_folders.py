@@ -81,7 +81,7 @@ def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkey
 @pytest.mark.parametrize(
     "command",
     [
-        *("report kept --out linked/a.html", "replay gdpc --out linked"),
+        *("report kept --out linked/a.html", "explore counts --html linked/a.html", "replay gdpc --out linked"),
         "release bottom-up --data persons.csv --areas state --spec spec.json --epsilon 1 --seed 1 --out linked/out",
     ],
 )

@@ -40,6 +40,7 @@ def test_what_so_many_runs_would_have_seen(capsys):
     assert found["smallest_violation"] == plan_violation(PureDP(1.0), 2000)
     for row in found["rows"]:
         assert row["power"] == plan_power(PureDP(1.0), 2000, violation=row["violation"])
+    assert f"{plan_violation(PureDP(1.0), 2000):.4g} times the promise, eps" in planned(capsys, "pure:1", runs=2000)
 
 
 def test_what_nobody_sees_is_a_row(capsys):
