@@ -97,9 +97,6 @@ def test_what_is_in_the_way_is_found_before_the_work(tmp_path, monkeypatch):
         check_writable(tmp_path)
 
 
-# Names and permissions
-
-
 @pytest.mark.parametrize("kind", [MINE, None])
 @pytest.mark.parametrize(("private", "permissions"), [(False, 0o640), (True, 0o600)])
 def test_a_private_file_is_private_from_its_first_byte(tmp_path, kind, private, permissions):
@@ -168,9 +165,6 @@ def test_where_no_links_are_a_name_is_taken_and_filled(tmp_path, monkeypatch):
     with pytest.raises(FileExistsError), writing(tmp_path / "a", None) as file:
         file.write(b"other")
     assert (os.listdir(tmp_path), (tmp_path / "a").read_text()) == (["a"], "text")
-
-
-# JSON of bounded size
 
 
 def test_a_file_is_read_as_far_as_it_may_be_large(tmp_path, monkeypatch):

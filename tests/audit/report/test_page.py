@@ -272,9 +272,6 @@ def test_a_thousand_results_are_small_enough():
     assert len(page.encode()) < 10 * 2**20
 
 
-# At the top
-
-
 def head_of(page):
     """What stands above the contents, by its names."""
     facts = page.partition('<dl class="facts head">')[2].partition("</dl>")[0]
@@ -293,9 +290,6 @@ def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdi
     public = head_of(page_of([("a", audited(confidential=True))], public=True))
     assert public.keys() == {"Question", "Who may read it"}
     assert public["Who may read it"] == "Anyone: what could disclose confidential data is left out."
-
-
-# To quote
 
 
 def test_a_paragraph_to_quote_follows_the_verdicts():

@@ -33,9 +33,6 @@ def file(tmp_path):
     return write
 
 
-# A line of names, or data
-
-
 @pytest.mark.parametrize("word", ["NaN", "NA", "-Infinity", "NONE", "-.5e3", '""'])
 def test_a_value_in_the_first_line_is_data(file, word):
     (x, y) = read_outputs(file(f"{word}\n1\n2\n"), file(f"{word}\n1\n2\n", "y.csv"))
@@ -109,9 +106,6 @@ def test_another_encoding_is_told_by_line_and_value_with_the_command_that_conver
     path.write_bytes(content)
     with refused_like(ValueError, f"x.csv must be text in UTF-8, and {words}"):
         read_counts(path)
-
-
-# Outputs on two databases
 
 
 def test_words_are_read_below_a_line_of_names(file):
