@@ -1,7 +1,5 @@
 """One profile for all properties: the same examples on every machine, however slow it is. One thread a process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

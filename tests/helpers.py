@@ -1,7 +1,5 @@
 """What several test modules share: mechanisms of one line, pairs of databases, binomial limits."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """What CONTRIBUTING.md shows is what the tests run, and runs as it is printed."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The rules of the house, read from the source: which way imports go, how large rooms are, what is documented."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

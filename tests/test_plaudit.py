@@ -1,7 +1,5 @@
 """`import plaudit`, and a project that has packages called `audit` or `algorithms` of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

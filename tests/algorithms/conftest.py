@@ -1,7 +1,5 @@
 """What the tests of systems stand on."""
 
-from __future__ import annotations
-
 import csv
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """Commands that release: what the tests of the small systems share."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

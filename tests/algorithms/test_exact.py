@@ -1,7 +1,5 @@
 """What a release would be without noise, of every system and stage that says it: its shape, the middle of outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Attributes and queries: groups of cells, their names, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

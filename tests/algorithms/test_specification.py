@@ -1,7 +1,5 @@
 """What a file of persons may hold: specifications in JSON, numbers put into intervals, records one by one."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """One check of every registered system: its own pair is audited, seeds decide its outputs, help is printed."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What tests of whole audits share: laws that are the worst a promise allows, and audits of them in every way."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

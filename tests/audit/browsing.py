@@ -1,7 +1,5 @@
 """Pages in Chromium, and whatever they do that a page of text does not."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 

@@ -1,7 +1,5 @@
 """What a process keeps for each data set accuses nobody; a constant that follows the database does."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import sys

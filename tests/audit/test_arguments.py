@@ -1,7 +1,5 @@
 """Refusals name the argument, the rule and the value."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Exact privacy loss: published figures, brute force over every output, and an independent library."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal, localcontext

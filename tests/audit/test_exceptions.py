@@ -1,7 +1,5 @@
 """Runs that raise an exception or end the program: as much evidence as any output, and no more."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The measurement as a whole: it shows nearly all there is, never more, and says what it cannot answer."""
 
-from __future__ import annotations
-
 import math
 import re
 import tracemalloc

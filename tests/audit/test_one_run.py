@@ -1,7 +1,5 @@
 """One run with many canaries: it shows nearly all there is, never more, and a wrong way to count shows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Audits that may stop early: stages that double, what adds up over them, and what begins again."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Clusters of dask and ray: the counts of one process, also after a worker was killed; what fails is told."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Spark as an engine gives the rows that DuckDB gives."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

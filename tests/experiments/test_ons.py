@@ -1,7 +1,5 @@
 """What the pilot's printed tables tell of the shares of its levels, and what cell keys are compared with."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

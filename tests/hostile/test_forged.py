@@ -1,7 +1,5 @@
 """Saved results that somebody forged, signed again where that helps: every kind of forgery on every kind of file."""
 
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 

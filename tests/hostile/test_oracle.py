@@ -1,7 +1,5 @@
 """The oracle's sums and limits are the binomial law's; `tests/audit/review/test_verify.py` compares its verdicts."""
 
-from __future__ import annotations
-
 import pytest
 from scipy.stats import binom
 

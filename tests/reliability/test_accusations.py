@@ -1,7 +1,5 @@
 """Known bugs are found, at the confidence of publications; sound mechanisms are accused no oftener than is stated."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from joblib import Parallel, delayed

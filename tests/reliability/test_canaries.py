@@ -5,8 +5,6 @@ numbers of twelve digits, as they are and with commas. A thousand of either are 
 with a probability of 1e-3 at most; the seeds are fixed.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import shutil

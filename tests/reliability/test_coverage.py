@@ -1,7 +1,5 @@
 """Every bound and every kind of audit, on laws that lose exactly what is promised, at five confidences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Pages, Markdown and CSV of results have theirs in `tests/audit/report`.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import unicodedata

@@ -1,7 +1,5 @@
 """Mutants of a small program, of which all are known: which die, which live, and what is no mutant."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("cosmic_ray", reason="it is in the extra mutation")

@@ -1,7 +1,5 @@
 """The page says what was measured, and what failed is said first."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree

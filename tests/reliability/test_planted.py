@@ -1,7 +1,5 @@
 """Faults that matter, planted one by one in a copy of the sources: a default test notices each of them."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

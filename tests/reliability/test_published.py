@@ -1,7 +1,5 @@
 """Tables that others published, and counts of production, row by row."""
 
-from __future__ import annotations
-
 from experiments.experiment import find
 
 

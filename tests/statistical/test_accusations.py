@@ -1,7 +1,5 @@
 """Sound algorithms are not accused, known bugs are, and bounds are as large as the runs allow."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coverage of the bounds at laws that row 1 of docs/reliability.md does not have: `test_coverage` has the others."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

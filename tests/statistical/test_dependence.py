@@ -1,7 +1,5 @@
 """Runs that depend on each other: sound mechanisms are refused, or accused no oftener than the confidence allows."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A minimum detectable loss is called a violation in four of five audits: simulated, for every method."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How often intervals of estimates cover, and what the estimates of published shapes are."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

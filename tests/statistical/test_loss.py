@@ -1,7 +1,5 @@
 """Whole audits: they reach nearly all of a loss, and exceed what is true as seldom as they say; row 1 has more."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

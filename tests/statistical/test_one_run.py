@@ -1,7 +1,5 @@
 """Audits of one run: they exceed what is true as seldom as they say, and the mistakes that would not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import special, stats

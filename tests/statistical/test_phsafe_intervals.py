@@ -1,7 +1,5 @@
 """Credible intervals of PHSafe's published tables: how often they hold the truth, over the noise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A violation is seen as often as planned: whole audits of the mechanism that a plan is for."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a result says of rare values is measured: how often they are found where they come once in so many runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

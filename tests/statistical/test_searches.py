@@ -1,7 +1,5 @@
 """How often a search over sound pairs accuses one of them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """How often the running time accuses a mechanism by chance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

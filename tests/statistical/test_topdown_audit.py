@@ -1,7 +1,5 @@
 """What audits say of TopDown and of its known bugs: which are caught, and that the sound algorithm is not accused."""
 
-from __future__ import annotations
-
 import pytest
 
 from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare

@@ -1,7 +1,5 @@
 """The benchmark mechanisms lose what is said of them: every true loss worked out again, from the definitions alone."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Cell keys: noise keeps its moments and limits, by its law and by records with keys, and loses without end."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

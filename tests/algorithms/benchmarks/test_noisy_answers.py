@@ -1,7 +1,5 @@
 """Laplace, noisy histograms, parallel and prefix sums, truncated geometric: samplers and laws against definitions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

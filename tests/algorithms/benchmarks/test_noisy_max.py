@@ -1,7 +1,5 @@
 """Report noisy max: samplers, laws and densities against the definitions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Answers are checked, runs cut into blocks and distinct rows, and integrals over Laplace noise are exact."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

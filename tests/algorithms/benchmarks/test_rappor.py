@@ -1,7 +1,5 @@
 """RAPPOR: filters, rates of the reported bits, and losses by enumeration."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """SVT1 to SVT6: the published algorithms as slow loops over the same noise, and laws that add up."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

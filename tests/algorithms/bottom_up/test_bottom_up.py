@@ -1,7 +1,5 @@
 """The bottom-up mechanism against known truth: its samplers bit by bit, its losses, weights, invariants, accuracy."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

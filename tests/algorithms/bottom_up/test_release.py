@@ -1,7 +1,5 @@
 """Bottom-up from files to a release: weights and totals read right, tables that add up, whole or not there at all."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bugs of the noise and the budget lose exactly what they say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

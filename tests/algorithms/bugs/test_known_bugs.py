@@ -1,7 +1,5 @@
 """Every known bug against a naive twin: one run at a time, all noises listed, nothing shared with the code."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter, defaultdict

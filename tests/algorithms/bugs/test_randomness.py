@@ -1,7 +1,5 @@
 """Where the noise comes from: mechanisms with one output for each database."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the pipelines that read records release; a replay shows their bugs in `tests.audit.replay.test_systems`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.bugs.records import ImputesOnDemand, NoLimitNoNoise, PageByPage, RaisesOnEmpty

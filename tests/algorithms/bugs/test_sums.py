@@ -1,7 +1,5 @@
 """Sums and finite arithmetic, beyond what the twins of `test_known_bugs` show."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The sheet `counts`: printed probabilities, closed forms, and laws that are summed term by term."""
 
-from __future__ import annotations
-
 import math
 import re
 

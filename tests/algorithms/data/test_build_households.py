@@ -1,7 +1,5 @@
 """Building the bundled extract of households from the file that it is in."""
 
-from __future__ import annotations
-
 import gzip
 
 import duckdb

@@ -1,7 +1,5 @@
 """GDPC and ADPC by hand, RDPC by the tree's own totals and raking, and the exact laws of what they release."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

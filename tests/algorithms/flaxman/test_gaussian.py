@@ -1,7 +1,5 @@
 """Discrete Gaussian counts: exact laws against published figures and direct sums."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The known bugs of NistDp3, and what its experiment notices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.bugs.census import ABSENT

@@ -1,7 +1,5 @@
 """The contest's codebook and specifications: which values each field may have, read before any record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Groups of correlated fields: by a known measure, within a cap, the same every time; and margins of rows."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """NistDp3: what it counts, how noisily, what the cut leaves, and what rows are made of that."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A release of NistDp3: its files, which say the same, or none; and its command."""
 
-from __future__ import annotations
-
 import csv
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The losses of noise: known ones, bounds of others, and what a watcher sees."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

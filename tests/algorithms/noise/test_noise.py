@@ -5,8 +5,6 @@ such check) and reject that of another parameter, either way (p < 1e-12): 10% of
 All seeds are fixed.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Whether noise is secure follows from its draws; a sampler is tested before a release has any of it."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from types import SimpleNamespace

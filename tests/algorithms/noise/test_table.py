@@ -1,7 +1,5 @@
 """Tables that draws come from: what they hold is the law, exactly, and so are a hundred million draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Deaths for the pilot: what is pinned is exact, the sparsity near Table 6, and the rest plausible and repeatable."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Noise of the pilot far out, in fine print and at its limits; adjustment and shares that are refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pilot's two methods: printed tables digit by digit, exact laws, totals kept, and what each part costs."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Releases of the pilot's methods: counted right, whole or not there at all, and refused in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

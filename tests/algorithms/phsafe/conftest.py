@@ -1,7 +1,5 @@
 """What the tests of PHSafe share."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

@@ -1,7 +1,5 @@
 """PHSafe's budget: the production settings against the printed numbers, the noise they give, and refused settings."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """`plaudit release phsafe`: releases from files, half a second each, and one clear report of what is wrong."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

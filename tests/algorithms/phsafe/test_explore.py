@@ -1,7 +1,5 @@
 """Margins of error of PHSafe's noise: the printed table, exact laws summed term by term; the sheet of the explorer."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

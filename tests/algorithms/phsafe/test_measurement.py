@@ -1,7 +1,5 @@
 """The noisy counts as a mechanism: their law, what they promise, and what a pair of databases really spends."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

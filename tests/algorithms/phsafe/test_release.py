@@ -1,7 +1,5 @@
 """A release: production's counts where noise is nil, the right noise where it is not, whole or not there at all."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """PHSafe as a registered system on households of the user's own: what is added to them is counted with them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

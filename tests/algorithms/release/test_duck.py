@@ -1,7 +1,5 @@
 """DuckDB as an engine: files and frames are read as they stand, and nothing else is touched."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Files of releases: exact for a reader who knows the rule, and no formula for a spreadsheet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

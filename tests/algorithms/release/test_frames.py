@@ -1,7 +1,5 @@
 """Tables of results: what is put in comes out, and a write that fails leaves nothing behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

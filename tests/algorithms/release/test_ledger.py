@@ -1,7 +1,5 @@
 """Exact shares of a budget, and conversions of a claim to epsilon at a delta."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Small files that would be large in memory are refused in one line that names the limit, whatever reads them."""
 
-from __future__ import annotations
-
 import datetime
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Persons of a user's own: counted by areas and cells, and pairs of neighbors among them."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Columns made of those of a file: the codes that a recode gives, and everything about it that is wrong."""
 
-from __future__ import annotations
-
 import reprlib
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is told of a release that is interrupted, cannot be printed, or follows one that was killed: it is true."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Arrays on disk: what is appended is read again, from any place to any other, and nothing is left of it."""
 
-from __future__ import annotations
-
 import tempfile
 
 import numpy as np

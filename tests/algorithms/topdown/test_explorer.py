@@ -1,7 +1,5 @@
 """TopDown's sheet: the noise of the published settings, and shares that always add up."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a TopDown release spends and promises, against the published numbers of production."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

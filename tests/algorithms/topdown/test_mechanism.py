@@ -1,7 +1,5 @@
 """TopDown's stages as mechanisms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

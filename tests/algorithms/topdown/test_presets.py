@@ -1,7 +1,5 @@
 """Settings of a file: the same form as the published ones, and all that breaks it is refused in one line."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """TopDown from files to a release: counted right, whole or not there at all, and made from what is published alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

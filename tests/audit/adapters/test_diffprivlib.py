@@ -1,7 +1,5 @@
 """diffprivlib's mechanisms and tools: their promises in our words, audited, and what is none refused."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from types import ModuleType

@@ -1,7 +1,5 @@
 """OpenDP's measurements: their promises in our words, audited, and what is none refused."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

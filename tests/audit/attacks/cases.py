@@ -1,7 +1,5 @@
 """Laws and choices of events that the tests of attacks share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from audit.attacks.movement import Moments

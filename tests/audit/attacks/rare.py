@@ -1,7 +1,5 @@
 """Outcomes that only one of two databases gives, so seldom: beside a count whose noise keeps its promise of 1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from audit.neighbors import NeighborPair

@@ -1,7 +1,5 @@
 """Which attacks an audit uses, and what they find together."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

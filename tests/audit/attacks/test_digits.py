@@ -1,7 +1,5 @@
 """Parity, remainders, zeros, fractions and parities of sums: where they tell, and that they tell nothing else."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Spreads and products of entries: those that change are found, and nothing else is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

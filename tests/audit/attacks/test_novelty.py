@@ -1,7 +1,5 @@
 """Numbers that only one database gives: in gaps of the other's, of fractions, in any entry; and words new each time."""
 
-from __future__ import annotations
-
 import pytest
 
 from audit.claims import PureDP

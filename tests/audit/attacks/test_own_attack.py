@@ -1,7 +1,5 @@
 """An attack of one's own: one class and one line, and every audit knows it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

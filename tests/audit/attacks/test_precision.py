@@ -1,7 +1,5 @@
 """The last bits of float noise: textbook noise is refuted, and whole or rounded noise is not looked at."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outputs that are not arrays of numbers: their columns, the words in them, and what was never seen."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statistics of plaudit's own: each run is scored alike in every batch, and what an event says is in words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Bounds for every look: literal twins, and stakes that gain nothing on average (coverage: row 1)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lower bounds: literal twins of the formulas, exact and simulated coverage, and designs that must break it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

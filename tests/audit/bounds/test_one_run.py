@@ -1,7 +1,5 @@
 """Bounds for one run: exact laws that promises allow, formulas written out, and the numbers of another program."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

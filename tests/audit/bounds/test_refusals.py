@@ -1,7 +1,5 @@
 """Numbers that no bound takes."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

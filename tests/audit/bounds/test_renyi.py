@@ -1,7 +1,5 @@
 """Bounds on rho: exact divergences as the truth, and bounds whose runs chose, too (coverage: row 1)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``plaudit plan``: what it promises is what the functions say, and what is wrong is one line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Estimates of mechanisms that are run: what is subtracted, which entry is looked at, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The page of the explorer in a browser."""
 
-from __future__ import annotations
-
 import pytest
 
 from algorithms.systems import sheets

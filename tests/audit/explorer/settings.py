@@ -1,7 +1,5 @@
 """Random states of any sheet, of every kind of value; and how its numbers are compared with those of another."""
 
-from __future__ import annotations
-
 import math
 
 TOTALS_OF_TABLE_10 = {  # as printed: both totals, and the epsilons of three accountings

@@ -1,7 +1,5 @@
 """The page of the explorer as a file: one, small, whole, and nobody else's; and the same words in every language."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The explorer in Chromium: what a reader does with it, what files and addresses may do, and who can read it."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scripts of the sheets, run by node: the numbers of Python at random settings, its sentences for damaged files."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """What inputs of the explorer may hold, and what a state is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

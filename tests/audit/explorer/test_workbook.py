@@ -1,7 +1,5 @@
 """PHSafe's workbook: formulas give the numbers of Python, inputs take what the page takes, steps are hidden."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import io

@@ -1,7 +1,5 @@
 """Files: whole or not there, of nobody's foreseeing, for whom they are meant; and JSON that fits into memory."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

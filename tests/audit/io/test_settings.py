@@ -1,7 +1,5 @@
 """Settings of a project: read from the nearest pyproject.toml, and refused by name where they mean nothing."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

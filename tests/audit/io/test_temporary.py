@@ -1,7 +1,5 @@
 """What killed runs leave: told by the process in its name, removed on demand, and nothing else with it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The way to the terminal: what others wrote arrives without control characters, what we wrote with its colors."""
 
-from __future__ import annotations
-
 import io
 import sys
 from contextlib import contextmanager, redirect_stderr, redirect_stdout

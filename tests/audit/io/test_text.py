@@ -1,7 +1,5 @@
 """Hostile text: nothing of it is a command, and what spreadsheets get is given back letter by letter."""
 
-from __future__ import annotations
-
 import csv
 import io
 import unicodedata

@@ -1,7 +1,5 @@
 """Where runs are worked on: processes of one's own, and work as it is sent to a cluster (clusters: engines)."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What tests of methods share: counts by hand, events, and an evaluated audit."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

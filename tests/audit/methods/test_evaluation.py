@@ -1,7 +1,5 @@
 """From a question to a verdict: what can be asked, what is counted, and which witnesses hold."""
 
-from __future__ import annotations
-
 import json
 import math
 

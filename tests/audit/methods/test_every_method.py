@@ -1,7 +1,5 @@
 """What holds for every registered method: no counts exceed the largest possible bound, and its power is as stated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

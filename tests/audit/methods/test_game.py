@@ -1,7 +1,5 @@
 """The guessing game, at one look and at many: its bound by hand, its power exactly, its coverage exactly."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

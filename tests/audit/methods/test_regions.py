@@ -1,7 +1,5 @@
 """Gaussian and zero-concentrated privacy: bounds by hand and as the theorems give them, and exact coverage."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What was shown to hold is what audits and plans say today."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

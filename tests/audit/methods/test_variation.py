@@ -1,7 +1,5 @@
 """Total variation, which is approximate privacy with epsilon 0: its delta is bounded, planned, saved and written."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

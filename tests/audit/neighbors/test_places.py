@@ -1,7 +1,5 @@
 """Where a row or record is added, and what becomes of a value that it lacks."""
 
-from __future__ import annotations
-
 import datetime
 import math
 

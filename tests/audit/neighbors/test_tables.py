@@ -1,7 +1,5 @@
 """Pairs of tables: frames of either library and lists of dicts, with rows added and replaced."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Plans: the power of games to the last digit, that of two normal laws by simulation, and both ways back."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import math

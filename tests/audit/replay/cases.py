@@ -1,7 +1,5 @@
 """Mechanisms, databases and promises that the tests of replays share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from algorithms.hierarchy import Hierarchy

@@ -1,7 +1,5 @@
 """Losses of replayed queries: those of the mechanisms, added up, and held against promises."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions of one's own as noise primitives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

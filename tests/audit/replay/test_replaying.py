@@ -1,7 +1,5 @@
 """What is a violation, what is no evidence, and what cannot be evaluated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """What a replay says, what it refuses, and how it is called."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import json

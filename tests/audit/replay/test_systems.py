@@ -1,7 +1,5 @@
 """Replays of real systems and of known bugs."""
 
-from __future__ import annotations
-
 import math
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Text that strangers have smuggled into pages, in every text of a result, and a reader of pages."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The numbers are the same in every form, and no form obeys a name."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """A lower bound is the same words in every view, and never more than what was measured."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """The page of results: what it shows, what it must not tell, and that nothing in a name is obeyed."""
 
-from __future__ import annotations
-
 import math
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The HTML report in a real browser: nothing that results say runs, leaves the page or hides from its readers."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import replace

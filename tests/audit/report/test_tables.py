@@ -1,7 +1,5 @@
 """The table says what the results say, as they say it, on any width of terminal."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 

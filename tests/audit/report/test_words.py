@@ -1,7 +1,5 @@
 """Words, figures and origins of a report follow the numbers of the result."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

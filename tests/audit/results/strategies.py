@@ -1,7 +1,5 @@
 """Any audit and any estimate that a file may hold, for properties of all of them."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import settings

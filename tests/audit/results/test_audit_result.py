@@ -1,7 +1,5 @@
 """Audits as values: what they say, what they keep when saved, what they hide, what they refuse when read."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import MISSING, FrozenInstanceError, fields, replace

@@ -1,7 +1,5 @@
 """Files of results: whole or not there, exactly as written or refused."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Folders of results: nothing that was found is lost, and everything in them is read under a name of its own."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers in words are honest in the direction of their rounding, and an audit is said in one line."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

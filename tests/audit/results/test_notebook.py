@@ -1,7 +1,5 @@
 """Results in a notebook: every fact of them, nothing of the data, and no name that is read as HTML."""
 
-from __future__ import annotations
-
 import re
 import sys
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Figures hold the saved numbers, leave the user's settings alone, and are written whole or not at all."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

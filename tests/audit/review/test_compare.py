@@ -1,7 +1,5 @@
 """Comparisons: what is worse, what is only other, and what cannot be told."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

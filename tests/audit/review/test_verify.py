@@ -1,7 +1,5 @@
 """Saved audits held against their own counts: every bound computed again, every forgery refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What the tests of sampling ask for."""
 
-from __future__ import annotations
-
 import pytest
 
 from audit.sampling import calls

@@ -1,7 +1,5 @@
 """Runs that depend on each other are refused, whatever makes them so; independent ones are not, whatever their law."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The first runs of an audit: what one output is, and whether runs are independent and follow their generator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What is shown while an audit runs, and what every result says about where it was made."""
 
-from __future__ import annotations
-
 import datetime
 import io
 import json

@@ -1,7 +1,5 @@
 """Where outputs come from, and the random streams that make them."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A mechanism whose runs change from the first to the last, or which changes its data, is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pytest plugin in projects of others: seeds that no order moves, one report, one closing line, no weight."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import unicodedata

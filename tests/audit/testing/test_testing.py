@@ -1,7 +1,5 @@
 """Assertions for test suites: sound systems pass, known bugs are detected, and an empty pass fails."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

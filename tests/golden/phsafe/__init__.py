@@ -1,7 +1,5 @@
 """Synthetic households, and the counts that the Bureau's production release returned for them; see README.md."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Leaks that an analyst sees at once, each found by the default search, and the same mechanisms without the leak."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The raked table of a tree: the default search finds what all levels lose together, and more runs prove more."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rows of synthetic tables: leaks in any order are found, and sound twins are not accused."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

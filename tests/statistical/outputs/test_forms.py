@@ -1,7 +1,5 @@
 """The form of an output: types, signs of zeros, the order of keys and classes of exceptions tell databases apart."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings

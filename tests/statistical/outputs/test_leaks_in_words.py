@@ -1,7 +1,5 @@
 """Leaks in outputs that are not arrays of numbers: exact counts in words, rows and mappings are found."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sound mechanisms whose outputs were misread once: none is accused, and bounds are as seldom too large as they say."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The known bugs of PHSafe: what each loses by its exact law, and that its runs follow that law."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache

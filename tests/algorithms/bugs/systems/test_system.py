@@ -1,7 +1,5 @@
 """Known bugs of whole systems as they are registered: on the databases that are to show them they break the promise."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

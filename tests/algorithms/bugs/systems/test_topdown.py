@@ -1,7 +1,5 @@
 """Known bugs of TopDown: their true losses, by the exact law or a witness."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Neighbors of households: the pairs reach the numbers known for them, and what is no neighbor is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from algorithms.phsafe.budget import read_config

@@ -1,7 +1,5 @@
 """Exact changes of every query, held against plain Python; what one person can change, as properties."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Post-processing: posterior laws against brute force, other integrals and samples; coverage; what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Published tables as a mechanism: the numbers of a release, and no more than the measurements promise."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Laws of averages against other integrals over the same region, and against rejection sampling."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

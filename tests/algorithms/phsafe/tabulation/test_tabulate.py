@@ -1,7 +1,5 @@
 """Exact tables: those of production to the last row, and those of a tabulation in plain Python on any households."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

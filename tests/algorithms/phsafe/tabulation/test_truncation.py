@@ -1,7 +1,5 @@
 """Who of a large household is kept: row by row as production keeps them, and as the recipe in plain Python says."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Bad households: every rule is reached, and the rows that break it are counted; types follow from members."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

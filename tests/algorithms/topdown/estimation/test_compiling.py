@@ -1,7 +1,5 @@
 """Compiled code is kept by numba where it can be written."""
 
-from __future__ import annotations
-
 import pytest
 
 numba = pytest.importorskip("numba")

@@ -1,7 +1,5 @@
 """What the constraints of a family leave open: conflicts, the failsafe's slack and the smallest tolerance."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

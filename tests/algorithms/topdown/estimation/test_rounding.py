@@ -1,7 +1,5 @@
 """Whole numbers for a family, and what its constraints leave open: by hand, by brute force, and on random problems."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The two solvers of families: known solutions, certificates of optimality, each other, and rounding."""
 
-from __future__ import annotations
-
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Outputs as a whole: who is among rows in random order is found, and nothing where laws are equal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import optimize, stats

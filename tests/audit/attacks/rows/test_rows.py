@@ -1,7 +1,5 @@
 """Rows in any order: copies of a person's row are found, whatever a table is, and nothing where laws are equal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

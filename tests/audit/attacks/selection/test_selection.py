@@ -1,7 +1,5 @@
 """The choice of an event for the guessing game: laws whose best event is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

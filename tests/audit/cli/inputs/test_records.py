@@ -1,7 +1,5 @@
 """Files of records: columns are typed alike whatever is installed, and a record has the types of its columns."""
 
-from __future__ import annotations
-
 import json
 import sys
 from decimal import Decimal

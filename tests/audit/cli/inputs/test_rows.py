@@ -1,7 +1,5 @@
 """Rows that a command adds or replaces, where they stand, and the rows like them that it suggests and searches."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files of counts and outputs: every line of data is data, and what could be read in two ways is refused."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`plaudit compare`: what it prints first, and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """`plaudit report`: the page that it writes, what it replaces, and what it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from audit.results.files import write_json
