@@ -1,7 +1,5 @@
 """Valid households drawn at random in the production layout, where a test or a benchmark needs others or more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The wheel in a fresh environment: the core alone audits, what needs an extra says which, recipes run as printed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What comes with plaudit: under licenses that go with its own, and nothing that calls anybody."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What is there stays: every command that writes a file replaces its own kind alone, and says so before its work."""
 
-from __future__ import annotations
-
 from inspect import signature
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A folder with one good file of every kind that the command reads, and the options that name them."""
 
-from __future__ import annotations
-
 import csv
 import json
 from contextlib import chdir, redirect_stdout

@@ -1,7 +1,5 @@
 """A system of one's own, registered from outside: `plaudit list`, `audit` and `release` know it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an output may be: what is read of it, what is refused, and what a run that raises an exception is."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import math

@@ -1,7 +1,5 @@
 """Time and memory of releases of TopDown by size, and on one job and on two: `make bench`. Nothing is asserted."""
 
-from __future__ import annotations
-
 import resource
 import sys
 import tempfile

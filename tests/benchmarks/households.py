@@ -5,8 +5,6 @@ Other sizes and numbers of parts are asked for as ``python -m tests.benchmarks.h
 Nothing here is asserted. Every release runs in a process of its own, so that its memory is its own.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -4,8 +4,6 @@ Nothing here is asserted. Every size runs in a process of its own, so that its m
 mechanism and TopDown read histograms; NistDp3 reads records.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What benchmarks measure with: processes of their own, with their time and memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor

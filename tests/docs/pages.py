@@ -1,7 +1,5 @@
 """The pages that a reader sees, and the code that is on them."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from pathlib import Path

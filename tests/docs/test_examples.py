@@ -1,7 +1,5 @@
 """The programs of examples/ run in their folder, and so do the commands that pages show."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import json

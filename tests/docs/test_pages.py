@@ -1,7 +1,5 @@
 """The code of the README and of every page of the site runs and says what the page says; links lead somewhere."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import inspect

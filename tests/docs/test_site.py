@@ -1,7 +1,5 @@
 """The site: built without a warning, readable by all, complete, and asking nothing of other machines."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

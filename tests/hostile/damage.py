@@ -1,7 +1,5 @@
 """Words and files made hostile: what a stranger types, and what a disk, a spreadsheet or another program leaves."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Every promise is tested where it stands, by the theorem that the method's docstr
 root is looked for but an exact limit of a probability.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """The command in a copy of this process, in a folder of its own: what it says, and what it leaves."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json

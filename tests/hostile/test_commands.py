@@ -1,7 +1,5 @@
 """Good commands with other words and damaged files: an answer that the counts confirm, or a refusal in one line."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """A command that is killed, interrupted, or left without a disk: what it says is true, and nothing is half there."""
 
-from __future__ import annotations
-
 import errno
 import os
 import random

@@ -1,7 +1,5 @@
 """Measure the rows of docs/reliability.md, or write the page from what was measured."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

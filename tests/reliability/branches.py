@@ -4,8 +4,6 @@ Commands that tests start count too, and the tests of engines. What numba has co
 again without compiling.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """A copy of the sources whose files may be changed, and what its tests say."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

@@ -6,8 +6,6 @@ fails. (cosmic-ray's own runner has no random samples, and runs all tests for ea
 and whatever is decorated, such as every claim.)
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import itertools

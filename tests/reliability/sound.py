@@ -4,8 +4,6 @@ The noise is of whole numbers, and what is written is a function of noisy counts
 and some lose just that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from datetime import date, timedelta

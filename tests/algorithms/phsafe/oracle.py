@@ -1,7 +1,5 @@
 """PHSafe in plain Python, from the paper and the layout of the tables, one household at a time."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from itertools import product

@@ -1,7 +1,5 @@
 """From measurements to tables: every constraint kept, both solvers, the failsafe, and what does not work out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

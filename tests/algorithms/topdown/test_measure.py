@@ -1,7 +1,5 @@
 """Noisy measurements: their law, what neighbors lose by them, and that nothing else leaves the truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a TopDown release is told beforehand: schema, spine, shares, constraints."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """A workspace of the user's own, the command called within the process, and two audits of the same data."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What tests of the command share: mechanisms and outputs of a user, and how outcomes are read."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

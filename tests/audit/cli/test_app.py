@@ -1,7 +1,5 @@
 """The command as a whole: list, help and version, and one line for what it does not know."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

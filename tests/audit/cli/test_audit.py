@@ -1,7 +1,5 @@
 """`plaudit audit`: what it answers, and its exit codes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

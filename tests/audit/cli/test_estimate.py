@@ -1,7 +1,5 @@
 """`plaudit estimate`: systems, mechanisms and errors of one's own; it is never a verdict, and bad input is one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Folders of results, and reports of test sessions: two audits never share a file, and every command reads them all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

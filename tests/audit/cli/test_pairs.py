@@ -1,7 +1,5 @@
 """`plaudit audit` on several pairs of databases, and on records of a user's own."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One line for everything that is wrong, and nothing left behind: the commands of `refusals.txt`, and more."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -1,7 +1,5 @@
 """`plaudit replay`: systems with the same noise on both databases, and plain words where none is seen."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`plaudit search`: the worst of many pairs of databases, under one confidence."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from pathlib import Path

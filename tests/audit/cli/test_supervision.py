@@ -1,7 +1,5 @@
 """The command as a process of its own: ends of any kind, interrupts, readers that leave, time limits, stores."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`plaudit audit` of registered systems: each on its own databases, with its stages, budgets and relations."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.audit.cli.desk import NO_POWER, WITHIN, Command, results

@@ -1,7 +1,5 @@
 """Of several pairs, results or folders the worst decides the exit code, wherever it stands."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from itertools import permutations
 from pathlib import Path

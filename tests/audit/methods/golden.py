@@ -4,8 +4,6 @@ That bounds hold and that announced power is reached is simulated for hours (row
 Whoever changes one of these numbers has to simulate again.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import chain
 from pathlib import Path

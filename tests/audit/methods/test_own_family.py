@@ -1,7 +1,5 @@
 """A family of promises of one's own: a class for the promise, one for its method, and two lines that register them."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Whether two values are the same, and by how much they differ."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from types import SimpleNamespace

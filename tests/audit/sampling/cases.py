@@ -1,7 +1,5 @@
 """Mechanisms, databases and small audits that the tests of sampling share."""
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass

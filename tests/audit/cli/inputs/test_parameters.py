@@ -1,7 +1,5 @@
 """Parameters of systems, and modules of a user's own: how they are read, and that results say them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Systems on a file of persons of the user's own, with the options of `plaudit release`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

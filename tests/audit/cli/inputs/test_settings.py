@@ -1,7 +1,5 @@
 """What a project sets for the command, and what `plaudit doctor` says of an installation."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """`plaudit check` and `verify`: saved audits are what they were, or are refused by name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A violation that a test expects is no violation to any command; only the file of its session can say that one is."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`plaudit verify`: what it can show by itself, and what only the same audit made again shows."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
