@@ -33,6 +33,14 @@ def in_full(small, full):
     return [pytest.param(*(size if isinstance(size, tuple) else [size]), marks=mark) for size, mark in sizes]
 
 
+def contrast(one, other):
+    """The ratio of the luminances of two colors, each of three numbers from 0 to 1, by WCAG 2."""
+    parts = np.array([one, other])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return (high + 0.05) / (low + 0.05)
+
+
 def powers(low, high):
     """Positive numbers of every magnitude between two powers of ten."""
     return st.floats(low, high).map(lambda exponent: 10.0**exponent)

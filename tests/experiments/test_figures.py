@@ -6,7 +6,7 @@ from itertools import combinations
 import matplotlib.image
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
@@ -15,6 +15,7 @@ from audit.results.plots import BLACK, DARK, GRAY, PAGE, house_style, new_figure
 from experiments.__main__ import FIGURES
 from experiments.drawing import bar, entitle, head, line_key
 from experiments.experiment import NAMES, find, load_numbers
+from tests.helpers import contrast
 
 SMALLEST = 8.0  # points, at the width of a page
 MOST_PANELS, MOST_LINES = 3, 2
@@ -101,18 +102,6 @@ def colors(svg):
     return set(re.findall(r'(?:fill|stroke)(?:: |=")(#[0-9a-f]{6})', drawing)), set(dark)
 
 
-def contrast(one, other):
-    """Return the ratio of luminances, as WCAG 2 has it."""
-
-    def luminance(color):
-        parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    darker, lighter = sorted((luminance(one), luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
 def test_every_color_of_a_saved_figure_has_a_dark_one():
     figures = sorted(FIGURES.glob("*.svg"))
     assert len(figures) == len(NAMES)
@@ -133,12 +122,12 @@ def test_a_color_without_a_dark_one_is_told(tmp_path):
 
 
 def test_no_color_is_faint_on_a_dark_screen():
-    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
-    ground = DARK["#FFFFFF"]
-    faint = {color for color, dark in DARK.items() if contrast(dark, ground) < min(3, contrast(color, "#FFFFFF"))}
-    assert not faint
-    assert contrast(DARK[BLACK], ground) > 7  # of words
-    assert contrast(DARK[GRAY], ground) > 4.5
+    assert contrast((0, 0, 0), (1, 1, 1)) == pytest.approx(21)
+    ground = to_rgb(DARK["#FFFFFF"])
+    rows = [(contrast(to_rgb(dark), ground), contrast(to_rgb(color), (1, 1, 1)), color) for color, dark in DARK.items()]
+    assert not [color for on_dark, on_white, color in rows if on_dark < min(3, on_white)]
+    assert contrast(to_rgb(DARK[BLACK]), ground) > 7  # of words
+    assert contrast(to_rgb(DARK[GRAY]), ground) > 4.5
     assert len(set(DARK.values())) == len(DARK)
 
 

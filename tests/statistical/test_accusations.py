@@ -7,7 +7,6 @@ import pytest
 
 from algorithms.benchmarks import benchmarks
 from algorithms.benchmarks.noisy_answers import Laplace
-from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.attacks import Attack
 from audit.measure.loss import measure_loss
@@ -69,11 +68,6 @@ def test_known_bugs_are_accused_by_the_same_audits(name, times):
     known = KNOWN[name]
     results = audits(known.mechanism, pair_of(name), times, size=50_000, confidence=SURE)
     assert all(result.measured.epsilon > 2 * known.mechanism.claim.epsilon for result in results)
-
-
-def test_half_the_noise_is_found():
-    for epsilon in (0.1, 1.0):
-        assert accusations(audits(HalfNoiseGDPC(epsilon), ONE_MORE, 5, size=60_000)) == 5
 
 
 @pytest.mark.parametrize("name", ["SVT5", "ReportNoisyMax4"])

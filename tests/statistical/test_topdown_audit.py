@@ -1,8 +1,7 @@
-"""What audits say of TopDown and of its known bugs: which are caught, and that the sound algorithm is not accused."""
+"""Audits of sound TopDown: its tables are not accused. `reliability/test_accusations.py` audits its bugs."""
 
 import pytest
 
-from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.topdown import TopDown
 from algorithms.topdown.estimation.constraints import Invariant
 from audit.attacks.statistics import weighted_sum
@@ -19,43 +18,6 @@ def total_of_first():
     cells = [(leaf, cell) for leaf in range(3) for cell in range(4)]
     total = float(COUNTS[:3].sum())
     return Event(weighted_sum(cells, [0.0] * 12, [-1.0] * 12), ThresholdRule(low=-total, high=1 - total))
-
-
-@pytest.mark.parametrize("kind", [MissingFactorTwo, TopDown])
-def test_noise_without_the_factor_is_caught_in_the_measurements(kind):
-    """The sound algorithm is accused with probability 1e-6 at most."""
-    stage = plant(kind, PURE).stage("measurements")
-    result = measure_loss(stage, MOVED, PURE, attack="likelihood_ratio", size=20_000, confidence=CONFIDENCE, rng=1)
-    assert result.verdict == ("violated" if kind is MissingFactorTwo else "not refuted")
-    assert result.measured.epsilon < (2 if kind is MissingFactorTwo else 1)
-
-
-@pytest.mark.parametrize("kind", [WrongLevelShare, TopDown])
-def test_wrong_shares_are_caught_in_the_measurements(kind):
-    """The sound algorithm is accused with probability 1e-6 at most."""
-    stage = plant(kind, CONCENTRATED).stage("measurements")
-    result = measure_loss(
-        stage, MOVED, CONCENTRATED, attack="likelihood_ratio", size=40_000, confidence=CONFIDENCE, rng=1
-    )
-    assert result.verdict == ("violated" if kind is WrongLevelShare else "not refuted")
-    assert result.measured.rho < (0.75 if kind is WrongLevelShare else 0.5)
-
-
-@pytest.mark.parametrize("kind", [PrunedByTruth, TopDown])
-def test_pruning_by_the_true_parent_is_caught_in_the_tables(kind):
-    """By a witness and by counting; the sound algorithm is accused with probability 1e-6 at most."""
-    result = measure_loss(plant(kind, PURE), RARE, PURE, attack="entries", size=2_000, confidence=CONFIDENCE, rng=1)
-    assert (result.verdict == "violated") == (kind is PrunedByTruth)
-    assert (result.measured.epsilon > 1.5) == (kind is PrunedByTruth)
-    assert (result.support is not None) == (kind is PrunedByTruth)
-
-
-@pytest.mark.parametrize("kind", [SilentTotals, TopDown])
-def test_totals_kept_in_silence_are_caught_in_the_tables(kind):
-    """By a witness and by counting; the sound algorithm is accused with probability 1e-6 at most."""
-    result = measure_loss(plant(kind, PURE), MOVED, PURE, event=total_of_first(), size=50, confidence=CONFIDENCE, rng=1)
-    assert (result.measured.epsilon > 1) == (result.verdict == "violated") == (kind is SilentTotals)
-    assert (result.support is not None) == (kind is SilentTotals)
 
 
 def test_a_pair_that_breaks_an_invariant_is_refused_and_beyond_the_promise():

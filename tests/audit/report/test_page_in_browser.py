@@ -12,7 +12,7 @@ from audit.report.page import build_report
 from audit.report.words import visible
 from tests.audit.browsing import watched
 from tests.audit.report.hostile import PAYLOADS, by_kind, hostile_page, planted
-from tests.helpers import audited, estimated
+from tests.helpers import audited, contrast, estimated
 
 ACTIVE = (
     "script, iframe, object, embed, link, base, form, input, button, select, img, image, video, audio, template, use"
@@ -134,19 +134,8 @@ def test_axe_finds_no_fault(open_page, name, width, scheme):
     assert inside  # axe cannot tell what is behind the letters of a drawing
     paper, *inks = page.evaluate(INKS)
     for kind, ink in inks:
-        assert contrast(ink, paper[1]) >= (4.5 if kind == "text" else 3.0), (kind, ink)
-
-
-def contrast(one, other):
-    """The ratio of WCAG 2 of two colors that are written rgb(r, g, b)."""
-
-    def luminance(color):
-        parts = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        return float(linear @ [0.2126, 0.7152, 0.0722])
-
-    low, high = sorted(map(luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
+        colors = [np.array(re.findall(r"\d+", color)[:3], int) / 255 for color in (ink, paper[1])]
+        assert contrast(*colors) >= (4.5 if kind == "text" else 3.0), (kind, ink)
 
 
 @pytest.mark.slow

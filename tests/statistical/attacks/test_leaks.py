@@ -117,20 +117,3 @@ def test_the_same_mechanism_without_the_leak_is_not_accused(leak, record_propert
     """Negative control. False alarm: 5e-6 for each."""
     record_property("tried", 5)
     assert all(result.verdict != "violated" for result in audits(leak, 5, NONE))
-
-
-def sound(data, size, rng):
-    """Two counts with geometric noise, whose loss is what is promised."""
-    p = -math.expm1(-1.0)
-    return data + rng.geometric(p, (size, 2)) - rng.geometric(p, (size, 2))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("times", "confidence", "most"), [(200, SURE, 0), (1000, 0.95, 77)])
-def test_a_sound_mechanism_is_not_accused_by_all_attacks_together(times, confidence, most):
-    """False alarm: 2e-4, and 1e-4."""
-    pair = NeighborPair.add_people([3, 5], 0)
-    results = [
-        measure_loss(sound, pair, PureDP(1.0), size=4000, confidence=confidence, rng=seed) for seed in range(times)
-    ]
-    assert sum(result.verdict == "violated" for result in results) <= most
