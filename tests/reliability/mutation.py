@@ -6,12 +6,10 @@ fails. (cosmic-ray's own runner has no random samples, and runs all tests for ea
 and whatever is decorated, such as every claim.)
 """
 
-import argparse
 import ast
 import itertools
 import json
 import os
-import sys
 import tempfile
 import time
 import tomllib
@@ -25,6 +23,7 @@ from typing import Any
 
 import coverage
 import numpy as np
+import typer
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
@@ -218,15 +217,10 @@ def score(rooms=ROOMS, *, size: int | None = 400, seed: int = 1, jobs: int = 2) 
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Would the tests notice a change of the code?")
-    parser.add_argument("--size", type=int, default=400, help="mutants to draw at random")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    print(json.dumps(score(size=options.size, seed=options.seed, jobs=options.jobs), indent=1))
-    return 0
+def main(size: int = 400, seed: int = 1, jobs: int = 2) -> None:
+    """Print what the tests notice of so many random changes."""
+    print(json.dumps(score(size=size, seed=seed, jobs=jobs), indent=1))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -38,15 +38,6 @@ def test_two_samples_cover_an_approximate_promise(epsilon, delta):
     assert (two_sample_lower(y, 20_000, x, 20_000, confidence=0.95) > epsilon).sum() > ALLOWED
 
 
-def test_choosing_an_event_on_the_same_runs_breaks_two_samples():
-    """No loss at all, and the best of 2,000 events."""
-    rng = np.random.default_rng(107)
-    y, x = rng.binomial(200, 0.5, (100, 2000)), rng.binomial(200, 0.5, (100, 2000))
-    found = two_sample_lower(y, 200, x, 200, confidence=0.95)
-    assert (found.max(axis=1) > 0).sum() > 90
-    assert (found[:, 0] > 0).sum() <= 15  # of 100, false alarm 1e-4
-
-
 def test_p_values_are_valid_and_a_forgotten_delta_is_not():
     """A p-value below alpha at most alpha of the time; one run that leaks every bit at once with probability delta."""
     epsilon, bits, rng = 1.0, 200, np.random.default_rng(110)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from algorithms.flaxman import ADPC, GDPC
+from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event
@@ -14,7 +14,7 @@ from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
 from tests.audit.audits import COIN, COUNTS, PAIR, TIGHT, audits_of, given_laplace, leaky, normal, says, shifted
-from tests.helpers import in_full, most, noisy
+from tests.helpers import in_full, most
 
 slow = pytest.mark.slow
 
@@ -53,8 +53,7 @@ def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     ("epsilon", "event", "audits", "size"),
     [
         (1.0, None, 30, 600),
-        pytest.param(0.1, "registered", 60, 600, marks=slow),
-        *(pytest.param(e, event, 400, 4000, marks=slow) for e in (0.1, 1.0, 4.0) for event in (None, "registered")),
+        *(pytest.param(epsilon, "registered", 400, 4000, marks=slow) for epsilon in (0.1, 1.0, 4.0)),
     ],
 )
 def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audits, size):
@@ -66,26 +65,12 @@ def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audi
     assert len({result.measured.epsilon for result in results}) > 10  # many audits, not one
 
 
-OTHERS = {
-    "nothing released": (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
-    "Laplace": (noisy, PureDP(1), 1.0),
-    "ADPC": (ADPC(2.0), PureDP(2), 2.0),
-    "the truth, now and then": (
-        lambda data, size, rng: np.where(rng.random((size, 2)) < 0.01, data, 0),
-        PureDP(1),
-        math.inf,
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "audits", "size"),
-    [("nothing released", 30, 600), *(pytest.param(name, 400, 4000, marks=slow) for name in OTHERS)],
-)
-def test_other_laws_are_exceeded_as_seldom(name, audits, size):
-    mechanism, claim, truth = OTHERS[name]
-    results = [measure_loss(mechanism, PAIR, claim, size=size // 2, rng=seed) for seed in range(audits)]
-    assert misses(results, truth) <= most(audits)
+def test_a_loss_of_nothing_is_exceeded_as_seldom():
+    nothing = [
+        measure_loss(lambda data, size, rng: rng.geometric(0.3, (size, 2)), PAIR, PureDP(1), size=300, rng=seed)
+        for seed in range(30)
+    ]
+    assert misses(nothing, 0.0) <= most(30)
 
 
 # Every promise, at its boundary: the law is the worst that keeps it
@@ -183,16 +168,6 @@ def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
     assert misses(results, 0.5) <= most(audits)
     assert all("log-likelihood ratio of " in result.event for result in results)
-
-
-@pytest.mark.parametrize("audits", in_full(4, 8))
-def test_a_bound_on_mu_would_accuse_discrete_noise_that_keeps_its_rho(audits):
-    """Negative control: mu**2 / 2 exceeds the rho in nearly every audit, though the promise of that rho is kept."""
-    results = [discrete(seed, GaussianDP(1.0), size=400_000) for seed in range(audits)]
-    assert sum(result.measured.mu**2 / 2 > 0.5 for result in results) >= audits - 1
-    for result in results:
-        with pytest.raises(TypeError, match="got GaussianDP and ZCDP: a bound on one parameter is no bound on another"):
-            assert result.measured <= ZCDP(0.5)
 
 
 # Outputs from elsewhere, and words
