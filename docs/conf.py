@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BACK = re.compile(r'(class="viewcode-back" href="[^"#]*)#[^"]*')
+BACK_LINK = re.compile(r'(class="viewcode-back" href="[^"#]*)#[^"]*')
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docutils import nodes
@@ -89,9 +89,9 @@ def escaped(app, what, name, thing, options, lines):
     lines[:] = [re.sub(r"(?<!`)\|(\w+)\|(?!`)", r"\\|\1\\|", line) for line in lines]
 
 
-def led_back(context, name):
-    """Let links of a page of source lead to pages: it knows one name of its module, and has no other's anchors."""
-    return {"body": BACK.sub(r"\1", context["body"])} if name.startswith("_modules/") else {}
+def without_anchors(context, name):
+    """Drop the anchors of back links on pages of source: viewcode expects one page a module, ours is one a name."""
+    return {"body": BACK_LINK.sub(r"\1", context["body"])} if name.startswith("_modules/") else {}
 
 
 def setup(app):
@@ -100,4 +100,6 @@ def setup(app):
     app.connect("config-inited", lambda app, config: write_pages(HERE / "generated"))
     app.connect("autodoc-process-docstring", escaped, priority=100)  # before numpydoc
     app.connect("source-read", lambda app, name, source: source.__setitem__(0, relinked(source[0], name)))
-    app.connect("html-page-context", lambda app, name, template, context, tree: context.update(led_back(context, name)))
+    app.connect(
+        "html-page-context", lambda app, name, template, context, tree: context.update(without_anchors(context, name))
+    )

@@ -1,7 +1,10 @@
-"""Audits of sound TopDown: its tables are not accused. `reliability/test_accusations.py` audits its bugs."""
+"""Audits of TopDown and of its known bugs: which are caught, and that the sound algorithm is not accused."""
+
+import math
 
 import pytest
 
+from algorithms.bugs.systems.topdown import MissingFactorTwo, PrunedByTruth, SilentTotals, WrongLevelShare
 from algorithms.topdown import TopDown
 from algorithms.topdown.estimation.constraints import Invariant
 from audit.attacks.statistics import weighted_sum
@@ -18,6 +21,28 @@ def total_of_first():
     cells = [(leaf, cell) for leaf in range(3) for cell in range(4)]
     total = float(COUNTS[:3].sum())
     return Event(weighted_sum(cells, [0.0] * 12, [-1.0] * 12), ThresholdRule(low=-total, high=1 - total))
+
+
+RATIO = {"attack": "likelihood_ratio"}
+BUGS = {  # its promise and pair, what is audited, the audit, what it must prove at least, and the true loss
+    MissingFactorTwo: (PURE, MOVED, "measurements", RATIO | {"size": 20_000}, 1.0, 2.0),
+    WrongLevelShare: (CONCENTRATED, MOVED, "measurements", RATIO | {"size": 40_000}, 0.5, 0.75),
+    PrunedByTruth: (PURE, RARE, "tables", {"attack": "entries", "size": 2000}, 1.5, math.inf),
+    SilentTotals: (PURE, MOVED, "tables", {"event": total_of_first(), "size": 50}, 1.0, math.inf),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_caught_and_the_sound_algorithm_is_not_accused(bug):
+    """An infinite loss has a witness, too. False alarm of the sound algorithm: 1e-6."""
+    promise, pair, audited, options, least, loss = BUGS[bug]
+    for kind, true in ((bug, loss), (TopDown, promise.budget)):
+        mechanism = plant(kind, promise) if audited == "tables" else plant(kind, promise).stage(audited)
+        result = measure_loss(mechanism, pair, promise, confidence=CONFIDENCE, rng=1, **options)
+        assert (result.verdict == "violated") == (result.measured.budget > least) == (kind is bug)
+        assert result.verdict != "no power" or audited == "tables"
+        assert result.measured.budget < true
+        assert (result.support is not None) == math.isinf(true)
 
 
 def test_a_pair_that_breaks_an_invariant_is_refused_and_beyond_the_promise():
