@@ -26,7 +26,7 @@ from tests.audit.audits import (
     says,
     shifted,
 )
-from tests.helpers import in_full, most
+from tests.helpers import in_full, most, noisy
 
 slow = pytest.mark.slow
 
@@ -79,7 +79,7 @@ def test_a_sound_mechanism_is_exceeded_as_seldom_as_it_says(epsilon, event, audi
 
 OTHERS = {
     "nothing": (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
-    "Laplace": (laplace, PureDP(1), 1.0),
+    "Laplace": (noisy, PureDP(1), 1.0),
     "ADPC": (ADPC(2.0), PureDP(2), 2.0),
 }
 
