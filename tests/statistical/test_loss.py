@@ -13,19 +13,7 @@ from audit.measure import stages
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.method import guesses
 from audit.neighbors import NeighborPair
-from tests.audit.audits import (
-    COIN,
-    COUNTS,
-    PAIR,
-    TIGHT,
-    audits_of,
-    given_laplace,
-    laplace,
-    leaky,
-    normal,
-    says,
-    shifted,
-)
+from tests.audit.audits import COIN, COUNTS, PAIR, TIGHT, audits_of, given_laplace, leaky, normal, says, shifted
 from tests.helpers import in_full, most, noisy
 
 slow = pytest.mark.slow
