@@ -1,5 +1,6 @@
 """The explorer in Chromium: what a reader does with it, what files and addresses may do, and who can read it."""
 
+import json
 import re
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import rho_for
 from tests.audit.explorer.settings import TAKEN, differing, random_state
+from tests.audit.report.hostile import PAYLOADS, by_kind
 
 pytestmark = pytest.mark.slow
 SETTINGS, BATCH = 2_000, 25
@@ -213,6 +215,33 @@ def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, ke
 
 
 # Who can read it
+
+
+@pytest.mark.reliability(row=9)
+def test_payloads_in_names_of_files_and_in_addresses_run_nothing(open_page, record_property):
+    record_property("tried", len(by_kind(PAYLOADS)))
+    page, seen = open_page()
+    for words in PAYLOADS:
+        name = re.sub(r"[/\x00\ud800-\udfff]", "_", words)[:200] + ".json"
+        give(page, name, "{")
+        assert page.get_by_role("alert").text_content().startswith(f"{name}: a config must be JSON")
+        give(page, name, json.dumps(CONFIG))
+        assert page.get_by_role("status").text_content() == f"The settings of {name} are shown."
+    assert still(page, seen)
+    for words in PAYLOADS[:50]:
+        page.evaluate("words => { location.hash = '#' + words }", words)
+        page.evaluate("words => { location.hash = '#phsafe&' + words + '=1&phsafe/all/all/states=' + words }", words)
+        page.wait_for_timeout(10)
+    assert still(page, seen)
+
+
+def still(page, seen):
+    """Whether nothing of what was given has become more than text."""
+    assert page.evaluate("Object.keys(window).filter(name => /pwned/.test(name))") == []
+    assert page.locator("main :is(script, iframe, object, embed, img, form, base, link, meta)").count() == 0
+    assert page.locator("body > :not(a, header, section, p, noscript, main, footer, script)").count() == 0
+    assert [what for what in seen if not what.startswith("console Throttling")] == []
+    return True
 
 
 def test_numbers_are_written_and_read_as_in_the_reader_s_country(open_page):
