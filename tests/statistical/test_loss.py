@@ -84,43 +84,26 @@ def test_other_laws_are_exceeded_as_seldom(name, audits, size):
 # Every promise, at its boundary: the law is the worst that keeps it
 
 
+SHORT = [("approximate", "fixed"), ("Gaussian", "outputs"), ("zero-concentrated", "outputs")]
+LONG = [(kind, "early") for kind in TIGHT]  # row 1 has the others
+LONG += [(kind, how) for kind in ("total variation", "zero-concentrated") for how in ("fixed", "outputs")]
+
+
 @pytest.mark.parametrize(
-    ("kind", "how"),
-    [
-        ("approximate", "fixed"),
-        pytest.param("approximate", "early", marks=pytest.mark.slow),
-        pytest.param("total variation", "fixed", marks=pytest.mark.slow),
-        pytest.param("total variation", "early", marks=pytest.mark.slow),
-        pytest.param("Gaussian", "early", marks=pytest.mark.slow),
-        ("Gaussian", "outputs"),
-        ("zero-concentrated", "outputs"),
-    ],
+    ("kind", "how", "audits"), [*((*one, 60) for one in SHORT), *(pytest.param(*one, 1000, marks=slow) for one in LONG)]
 )
-def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, monkeypatch):
-    """Selection included; an audit that may stop early looks several times."""
+def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audits, monkeypatch):
+    """Selection included; an audit that may stop early looks several times. A thousand have four times the runs."""
     mechanism, claim, size = TIGHT[kind]
     monkeypatch.setattr(stages, "FIRST_LOOK", 300)
     monkeypatch.setattr(stages, "LAST", 3)
     monkeypatch.setattr(stages, "FIRST_STAGE", 300)
-    results = audits_of(mechanism, claim, how, size, range(60))
-    assert misses(results, claim.budget) <= most(60)
+    results = audits_of(mechanism, claim, how, size if audits < 1000 else 4 * size, range(audits))
+    assert misses(results, claim.budget) <= most(audits)
     found = [result.measured.budget for result in results]
     assert len(set(found)) > 20
-    assert max(found) > 0.2 * claim.budget  # and not by showing nothing
+    assert (max(found) if audits < 1000 else np.median(found)) > 0.2 * claim.budget  # and not by showing nothing
     assert {(type(result.measured), result.confidence) for result in results} == {(type(claim), 0.95)}
-
-
-@slow
-@pytest.mark.parametrize("how", ["fixed", "early", "outputs"])
-@pytest.mark.parametrize("kind", ["total variation", "zero-concentrated"])  # row 1 has the others
-def test_a_thousand_audits_exceed_a_promise_that_is_kept_as_seldom(kind, how, monkeypatch):
-    mechanism, claim, size = TIGHT[kind]
-    monkeypatch.setattr(stages, "FIRST_LOOK", 300)
-    monkeypatch.setattr(stages, "LAST", 3)
-    monkeypatch.setattr(stages, "FIRST_STAGE", 300)
-    results = audits_of(mechanism, claim, how, 4 * size, range(1000, 2000))
-    assert misses(results, claim.budget) <= most(1000)
-    assert np.median([result.measured.budget for result in results]) > 0.2 * claim.budget
 
 
 GROUP = ApproxDP(0.5, 0.01).group(2)
