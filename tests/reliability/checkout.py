@@ -37,7 +37,7 @@ def run_tests(folder: Path, *words: str, limit: float | None = None) -> tuple[in
     Nothing that was compiled is kept: two texts of one file may have the same size and the same second.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    tests = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "pytest", "-q", "-x", "--numprocesses", "0", *words],
         cwd=folder,
         env=environment | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -46,13 +46,12 @@ def run_tests(folder: Path, *words: str, limit: float | None = None) -> tuple[in
         text=True,
         start_new_session=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY)),
-    )
-    try:
-        printed, _ = tests.communicate(timeout=limit)
-        return tests.returncode, printed
-    except subprocess.TimeoutExpired:
-        return None, ""
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(tests.pid, signal.SIGKILL)  # with whatever the tests have left running
-        tests.wait()
+    ) as tests:
+        try:
+            printed, _ = tests.communicate(timeout=limit)
+            return tests.returncode, printed
+        except subprocess.TimeoutExpired:
+            return None, ""
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(tests.pid, signal.SIGKILL)  # with whatever the tests have left running

@@ -78,12 +78,13 @@ class Mutant:
 
     @cached_property
     def change(self) -> tuple[int, str]:
-        """Return the number of the first line that is changed, and what was there before and is after."""
+        """Return the first line that is changed, by its number, and what it was and is, without comments."""
         old, new = self.path.read_text("utf-8").splitlines(), self.text.splitlines()
         first = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
         rest = zip(reversed(old[first:]), reversed(new[first:]), strict=False)
         last = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], rest))
-        before, after = (" ".join(line.strip() for line in lines[first : len(lines) - last]) for lines in (old, new))
+        lines = [side[first : len(side) - last] for side in (old, new)]
+        before, after = (" ".join(line.partition("  # ")[0].strip() for line in part) for part in lines)
         return first + 1, f"{before} -> {after}"
 
     @property

@@ -105,6 +105,8 @@ def test_nothing_seen_shows_nothing():
     assert renyi_variational_lower([0.0, 1.0], [0, 1], [1, 0], order=1.0, confidence=0.95) == 0
     assert renyi_variational_lower([-1e4, 0.0], [50, 50], [100, 0], order=2.0, confidence=0.95) == 0  # underflows
     assert renyi_variational_lower([-1e4, 0.0], [100, 0], [100, 0], order=2.0, confidence=0.95) == 0
+    with pytest.raises(ValueError, match=r"must share one shape .* got \(3,\), \(2,\) and \(2,\)"):
+        renyi_variational_lower([0.0, 1.0, 2.0], [1, 2], [1, 2], order=1.0, confidence=0.95)
 
 
 # Negative controls: runs that choose must not count

@@ -68,6 +68,11 @@ def test_an_event_is_at_least_so_likely_on_a_neighbor(claim, probability):
     else:
         least = (probability - claim.delta_at(1.0)) / math.e
     assert claim.rarest(probability) == pytest.approx(least, rel=1e-6)
+    assert claim.rarest(0.0) == 0
+
+
+def test_a_notebook_shows_how_often_a_neighbor_is_guessed():
+    assert "at most 73.11 times in 100, from even odds" in PureDP(1.0)._repr_html_()  # e / (1 + e), rounded up
 
 
 def test_published_values():

@@ -56,6 +56,14 @@ def test_what_a_region_detects_is_called_a_violation_in_four_of_five_audits():
     assert chance[shown].sum() == pytest.approx(0.8, abs=0.02)
 
 
+def test_a_run_in_two_bins_is_refused():
+    how, counts = Renyi(ZCDP(0.5), 1, 0.95), binned((0, 0, 0, 10), (10, 0, 0, 0))
+    how.check(counts, how.basis(weighed()))
+    counts["x"]["bin 1"] = counts["x"].get("bin 1", 0) + 1
+    with pytest.raises(ValueError, match="every run must be in one of 4 bins"):
+        how.check(counts, how.basis(weighed()))
+
+
 def test_more_runs_detect_a_smaller_divergence():
     def detectable(runs, confidence=0.95, rho=0.5):
         how = Renyi(ZCDP(rho), 1, confidence)

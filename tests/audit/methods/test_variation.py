@@ -11,6 +11,7 @@ from audit.exact import LossDistribution
 from audit.measure.evaluation import support_witness
 from audit.measure.loss import measure_loss
 from audit.methods import OneRun, Variation
+from audit.methods.game import right_side
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.review.verify import verify_result
@@ -69,6 +70,13 @@ def test_what_is_detectable_is_called_a_violation_in_four_of_five_audits(share, 
     assert power(found) == pytest.approx(0.8, abs=0.05)
     assert power(0.02) < 0.05
     assert power((found + 0.02) / 2) < 0.65  # negative control
+
+
+def test_few_runs_that_choose_may_name_the_wrong_side():
+    how, truth, counting = Variation(ApproxDP(0, 0.1), 1, 0.95), ApproxDP(0, 0.3), np.array([200])
+    alone, chosen = (how.power(truth, np.array([choosing]), counting) for choosing in (0, 10))
+    assert 0.2 < alone < 1
+    assert chosen == pytest.approx(alone * right_side(np.array([10]), 0.65), rel=1e-12)
 
 
 def test_a_rule_for_one_database_counts_twice_and_one_for_both_once():

@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,14 @@ def test_labels_say_what_the_pair_is():
     assert NeighborPair.declared(1, 2, "add_remove", label="mine").label == "mine"
 
 
+def test_a_notebook_shows_how_far_the_databases_are_apart():
+    one, two = NeighborPair.add_people([1, 2], 0), NeighborPair.declared(0, 1, "replace_one", distance=2)
+    assert "1 step, computed from the databases" in one._repr_html_()
+    assert "2 steps, declared by the caller" in two._repr_html_()
+    assert "CONFIDENTIAL" not in one._repr_html_()
+    assert "CONFIDENTIAL: the databases are." in replace(one, confidential=True)._repr_html_()
+
+
 def test_databases_are_read_only_copies():
     counts = np.array([3, 4])
     for pair in (
@@ -165,6 +174,7 @@ def pair(relation="add_remove", **options):
         (lambda: NeighborPair.add_people([-1], 0), ValueError, "counts must not be negative, got -1"),
         (lambda: NeighborPair.add_people([2**53], 0), ValueError, r"counts must be below 2\*\*53, got"),
         (lambda: NeighborPair.add_record([[1, 2]], [1]), ValueError, r"a record must have the shape of a row, \(2,\)"),
+        (lambda: NeighborPair.add_record([[1, 2]], [1, 2, 3]), ValueError, r"the shape of a row, \(2,\), got \(3,\)"),
         (lambda: NeighborPair.add_record(5, 5), ValueError, "records must be one a row, got a single value"),
         (lambda: NeighborPair.add_record([{"a": 1}], {"a": 1}), TypeError, "numbers or text, got Python objects"),
         (lambda: NeighborPair.add_record([1j, math.nan], 2.0), ValueError, "records must not hold NaN inside complex"),
@@ -178,7 +188,7 @@ def test_what_is_no_pair_of_counts_or_records_is_refused(made, error, message):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        *(({"cell": cell}, ValueError, "must be from 0 to 1, got") for cell in (2, (0, 0), ())),
+        *(({"cell": cell}, ValueError, "must be from 0 to 1, got") for cell in (2, 3, (0, 0), ())),
         *(({"cell": cell}, ValueError, "cell must be") for cell in (-1, 10**30)),
         *(({"cell": cell}, TypeError, "cell must be") for cell in (0.0, [0], True)),
         *(({"people": people}, ValueError, "people must be") for people in (0, 10**30)),

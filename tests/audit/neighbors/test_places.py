@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from audit.neighbors import NeighborPair
-from audit.neighbors.counts import is_missing
+from audit.neighbors.counts import is_missing, place_of
 from tests.helpers import refused_like
 
 KINDS = {"list": lambda rows: [dict(row) for row in rows], "pandas": pd.DataFrame, "polars": pl.DataFrame}
@@ -76,6 +76,12 @@ def test_a_column_is_widened_on_both_sides_for_a_missing_value(kind, column, gap
     assert numbers(table)[1] == column[1]  # the caller's
 
 
+def test_a_random_place_is_any_from_the_first_to_the_last():
+    after = [number - place_of("random", number) for number in range(2, 200)]
+    assert min(after) == 0 < max(after) - 100
+    assert place_of("random", 0) == 0
+
+
 def test_only_a_gap_widens_a_column():
     frame = pd.DataFrame({"n": [1, 2]})
     for values, got in (([None, 1.5], "None, 1.5"), ([1.5], "1.5")):
@@ -125,6 +131,7 @@ def test_a_group_is_replaced_by_another():
         ([], [NEW], r"indices must be at least one, each once and in order, got \[\]"),
         ([1, 0], [NEW] * 2, r"each once and in order, got \[1, 0\]"),
         ([0, 4], [NEW] * 2, "index must be below the number of rows, 4, got 4"),
+        ([0, 9], [NEW] * 2, "index must be below the number of rows, 4, got 9"),
         ([0, 1], [NEW], "must be at distance 1 under replace_one, got no number of steps"),
         ([0], ROWS[:1], "got distance 0"),
     ],

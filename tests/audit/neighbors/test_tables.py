@@ -103,7 +103,7 @@ def test_many_types_of_columns_stay_as_they_are():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("age", age) for age in ("50", 1.5, True, 2**70, [1])),
+        *(("age", age) for age in ("50", 1.5, -1.5, True, 2**70, [1])),
         *(("pay", pay) for pay in ("50", True, 10**400, np.array([1.0, 2.0]), 2**53 + 1)),
         *(("area", area) for area in (5, ["a"], b"a")),
     ],
@@ -182,6 +182,8 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
     for other in others:
         with refused_like(ValueError, "got no number of steps"):
             NeighborPair(one, other, "add_remove")
+    with refused_like(ValueError, "got no number of steps"):
+        NeighborPair([{"a": 1}], [{"b": 1}, {"b": 2}], "add_remove")
     kinds = [pd.DataFrame({"a": pd.Categorical(["u"] * n, ["u", *more])}) for n, more in ((1, []), (2, ["v"]))]
     with refused_like(ValueError, "got no number of steps"):  # a mechanism may read the categories
         NeighborPair(*kinds, "add_remove")
@@ -194,6 +196,7 @@ def test_tables_of_other_columns_or_types_are_not_neighbors():
         (lambda: NeighborPair.add_row({"a": ROWS}, NEW), TypeError, r"got dict \(use NeighborPair.declared"),
         (lambda: NeighborPair.add_row(pd.DataFrame([[1, 2]], columns=["a", "a"]), NEW), ValueError, "different names"),
         (lambda: NeighborPair.add_row(pd.DataFrame(ROWS)[1:], NEW), ValueError, r"index .* must be 0, 1, \.\.\."),
+        (lambda: NeighborPair.add_row(pd.DataFrame(ROWS[:2], index=[0, 0]), NEW), ValueError, r"must be 0, 1, \.\.\."),
         (lambda: NeighborPair.add_row(pd.DataFrame(ROWS).rename_axis("id"), NEW), ValueError, "use frame.reset_index"),
         (lambda: NeighborPair.add_row(ROWS, [1, 2, 3]), TypeError, "a row must be a mapping .*, got list"),
         (lambda: NeighborPair.add_row(ROWS, {"age": 1, "pay": 1.0, "Area": "a"}), ValueError, "got age, pay, Area$"),
