@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import zlib
 from typing import Any
 
@@ -100,7 +101,7 @@ def raised(outputs: NDArray[Any]) -> NDArray[np.float64]:
 
 def unlike_numbers(outputs: NDArray[Any]) -> NDArray[np.float64]:
     """Return 1 for every run of numbers that has the code of a word, another shape or another type, else 0."""
-    flat = outputs.reshape(len(outputs), -1)
+    flat = outputs.reshape(len(outputs), math.prod(outputs.shape[1:]))
     return np.asarray(
         np.isin(flat, (WORD, SHAPE, TYPE)).any(axis=1) if flat.dtype.kind == "f" else np.zeros(len(flat)), float
     )

@@ -60,7 +60,7 @@ MODULES = {
     "Bounds": (
         *(
             f"audit.bounds.{name}"
-            for name in ("game", "rectangle", "limits", "gaussian", "renyi", "anytime", "one_run")
+            for name in ("game", "rectangle", "limits", "gaussian", "renyi", "betting", "one_run")
         ),
     ),
     "Systems and noise": (

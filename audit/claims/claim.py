@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from audit.exact import LossDistribution
 
 __all__ = ["Claim", "Relation", "check_epsilon", "check_relation"]
@@ -82,6 +85,14 @@ class Claim(ABC):
     @abstractmethod
     def epsilon_at(self, delta: float) -> float:
         """Return the smallest epsilon that the promise guarantees at a delta in [0, 1); infinite if there is none."""
+
+    def lines(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return epsilons and deltas of (epsilon, delta) promises that follow from this one, each of shape (lines,)."""
+        if self.epsilon_delta is not None:
+            epsilons, deltas = ([part] for part in self.epsilon_delta)
+            return np.array(epsilons), np.array(deltas)
+        grid = np.concatenate([[0.0], np.geomspace(0.02, 20.0, 60)])
+        return grid, np.array([self.delta_at(float(epsilon)) for epsilon in grid])
 
     @property
     def guessed_right(self) -> float:

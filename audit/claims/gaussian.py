@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from audit.claims.claim import Relation
 from audit.claims.families import register_claim
 from audit.claims.profiles import CurveClaim
 
 __all__ = ["GaussianDP"]
+
+ROUNDED = 1e-15  # by which a difference of two probabilities may round
 
 
 @register_claim
@@ -54,6 +59,14 @@ class GaussianDP(CurveClaim):
         from scipy import special  # slow to import, and everything imports claims
 
         return float(special.ndtr(special.ndtri(probability) - self.mu))
+
+    def lines(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return tangents of the trade-off curve, as epsilons and deltas: `log_delta` at many epsilons."""
+        from scipy import special  # slow to import, and everything imports claims
+
+        near = np.linspace(-self.mu / 2, 6.0, 60)
+        epsilons = self.mu * (near + self.mu / 2)
+        return epsilons, special.ndtr(-near) - np.exp(epsilons + special.log_ndtr(-near - self.mu)) + ROUNDED
 
     @classmethod
     def composed(cls, columns: dict[str, list[float]]) -> dict[str, float]:

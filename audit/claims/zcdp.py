@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audit.claims.claim import Relation
 from audit.claims.families import register_claim
@@ -60,6 +62,20 @@ class ZCDP(CurveClaim):
         The lines of the privacy profile, ``(P - delta) exp(-epsilon)``, have the same envelope.
         """
         return math.exp(-((math.sqrt(-math.log(probability)) + math.sqrt(self.rho)) ** 2)) if probability > 0 else 0.0
+
+    def lines(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return tangents of `rarest`, as epsilons of 0 or more and deltas."""
+        from scipy import optimize  # slow to import, and everything imports claims
+
+        root = math.sqrt(self.rho)
+
+        def epsilons(far: Any) -> Any:
+            """Return the epsilons of tangents at probabilities ``exp(-far**2)``."""
+            return 2 * far * root + self.rho - np.log1p(root / far)
+
+        least = optimize.brentq(epsilons, 1e-12, 10.0, xtol=1e-12)
+        far = least + np.linspace(0.0, 1.0, 60) ** 2 * 6
+        return np.maximum(epsilons(far), 0.0), np.exp(-(far**2)) * root / (root + far)
 
     def log_delta(self, epsilon: float) -> float:
         """Return the log of the smallest delta that follows from the Renyi divergences; minus infinity below -10000.

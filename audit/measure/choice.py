@@ -13,7 +13,7 @@ from audit.attacks import Attack
 from audit.attacks.protocol import Exploration, candidate_statistics, with_columns
 from audit.attacks.selection import distinct, empty_event
 from audit.events import Event, Guesses, Rule, Statistic, WeightRule
-from audit.methods.method import Basis, Counts, Floats, Method, guesses
+from audit.methods.method import Basis, Counts, Floats, Method
 from audit.sampling.independence import CLEAR, Spread, check_calls, check_order
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import MORE, GivenRuns, Runs, scores
@@ -30,6 +30,7 @@ __all__ = [
     "compare_calls",
     "count",
     "count_all",
+    "points",
     "registered_choice",
 ]
 
@@ -71,16 +72,13 @@ class Selected:
     share: float = 1.0
     notes: tuple[str, ...] = ()  # remarks on it for the reader
     rated: int = 0  # selection runs that chose it
-    expected: tuple[float, float] | None = None  # expected guesses, and the expected share of right ones
     counts: Counts = field(default_factory=dict)  # of fresh runs
     basis: Basis = field(default_factory=Basis)  # inputs of its bound besides the counts
     excess: float = 0.0  # standard errors by which counts vary more between calls than those of independent runs
 
-    def basis_for(
-        self, method: Method, counted: Counted, look: int = 0, expected: tuple[float, float] | None = None
-    ) -> Basis:
+    def basis_for(self, method: Method, counted: Counted) -> Basis:
         """Return the inputs of its bound besides the counts."""
-        basis = method.basis(self.event, look=look, expected=expected)
+        basis = method.basis(self.event)
         if self.share < 1:
             basis["share"] = self.share
         if counted.inflation > 1:
@@ -162,7 +160,6 @@ def choose_event(
         )
     selected = []
     for number, event in enumerate(events):
-        column = statistics.index(event.statistic)
         selected.append(
             Selected(
                 exploration.counted(event),
@@ -170,7 +167,6 @@ def choose_event(
                 event.share if number else 1 - sum(one.share for one in events[1:]),
                 tuple(filter(None, [exploration.advice(event.statistic)])),
                 len(x) + len(y),
-                expected_guesses(count_event(event, x[:, column], y[:, column]), counting),
             )
         )
     names = ", ".join(exploration.name_of(one) for one in statistics[:3]) + (", ..." if len(statistics) > 3 else "")
@@ -206,10 +202,10 @@ def _chosen_events(
     return events
 
 
-def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
+def count(chosen: Choice, sizes: Sequence[int]) -> list[Counted]:
     """Count all events on the same fresh runs."""
     statistics = [selected.event.statistic for selected in chosen.events] + ([] if chosen.new is None else [chosen.new])
-    x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT, *look)
+    x, y = scores(chosen.runs, sizes, statistics, Phase.COUNT)
     if chosen.new is not None:
         chosen.unlike[0] += len(x) + len(y)
         chosen.unlike[1] += float(x[:, -1].sum() + y[:, -1].sum())
@@ -224,12 +220,12 @@ def count(chosen: Choice, sizes: Sequence[int], *look: int) -> list[Counted]:
             shares = [size / len(side) for size, side in zip(sizes, sides, strict=True)]
         else:
             check_calls("the guess", chosen.guessed[column], groups[0])
-        points = _points(selected.event.rule, *sides)
-        counted.append(Counted(counts, tuple(Spread.of(points, each, shares) for each in groups)))
+        evidence = points(selected.event.rule, *sides)
+        counted.append(Counted(counts, tuple(Spread.of(evidence, each, shares) for each in groups)))
     return counted
 
 
-def _points(rule: Rule, x: Floats, y: Floats) -> list[Floats]:
+def points(rule: Rule, x: Floats, y: Floats) -> list[Floats]:
     """Return the evidence of each run for a loss: its weight, or above 0 for a right guess and below for a wrong."""
     if isinstance(rule, WeightRule):
         return [rule.weights[rule.bins(side)] for side in (x, y)]
@@ -268,14 +264,6 @@ def count_event(event: Event, scores_x: Floats, scores_y: Floats) -> Counts:
     return {
         name: {"runs": scores.size, **event.rule.counts(scores)} for name, scores in (("x", scores_x), ("y", scores_y))
     }
-
-
-def expected_guesses(counts: Counts, counting: int) -> tuple[float, float] | None:
-    """Return how many guesses to expect and the share that is right, from selection runs; None for other rules."""
-    if "guessed_x" not in counts["x"]:
-        return None
-    right, guessed, runs = guesses(counts)
-    return max(1.0, counting * guessed / runs), max(0.5, (right + 0.5) / (guessed + 1))
 
 
 def impossible(statistics: Sequence[Statistic], x: Floats, y: Floats) -> str:

@@ -137,7 +137,7 @@ def detectable_loss(method: Method, known: Sequence[tuple[Counts, Basis]], choos
     for place, (counts, basis) in enumerate(known):
         if basis.get("unseen", 0.0) > UNSEEN:
             continue
-        loss, promised = method.detectable(counts, basis, choosing=basis.get("choosing", choosing)), method.claim.budget
+        loss, promised = method.detectable(counts, basis, choosing=choosing), method.claim.budget
         losses.append((loss, place))
         if loss <= 2 * promised and not is_far(method.lower(counts, basis), promised, loss):
             events_with_power.append((loss, place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +17,11 @@ from audit.attacks import Attack
 from audit.attacks.protocol import with_columns
 from audit.claims import Claim, Relation
 from audit.events import Event
-from audit.measure.choice import Choice, choose_event, compare_calls, count, count_all, registered_choice
+from audit.measure.betting import bet_on_runs
+from audit.measure.choice import Choice, choose_event, compare_calls, count_all, registered_choice
 from audit.measure.evaluation import check_again, check_question, evaluate, support_witness
-from audit.measure.stages import count_in_stages
 from audit.mechanism import Mechanism, check_mechanism
+from audit.methods.betting import Bets
 from audit.methods.method import Method, method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import Kind, kind_of, listed, read_outputs
@@ -76,9 +78,11 @@ def measure_loss(
         An event that you fix before any run: all runs then count.
     size : int
         Runs in all, over both databases, selection included. In addition, at most 832 runs determine the kind of
-        outputs, and further ones test runs that seem to depend on each other, or on state that the process keeps.
+        outputs (with ``stop="early"`` they are among the runs), and further ones test runs that seem to depend on each
+        other, or on state that the process keeps.
     selection : float
-        Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers.
+        Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers. With
+        ``stop="early"`` it is not used: each run counts, and then helps to choose the next event.
     confidence : float
         One-sided, in (0, 1), of all bounds of the result together.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
@@ -87,7 +91,8 @@ def measure_loss(
         Number of blocks of runs at work at the same time; the result does not depend on it.
     stop : {"fixed", "early"}
         ``"fixed"`` makes all runs. ``"early"`` makes at most `size`, and stops when the runs show a violation, or when
-        the minimum detectable loss is a tenth above the promise. The bound holds whenever the audit stops.
+        the minimum detectable loss is a tenth above the promise. The bound holds whenever the audit stops, also by
+        Ctrl-C: then the result is that of the runs so far.
     store : str or pathlib.Path, optional
         Folder that keeps finished blocks of runs, from which the same call continues if an audit was killed; without
         `rng` it takes the seed with which the audit began. It holds scores of outputs: delete it once you have saved
@@ -138,7 +143,7 @@ def measure_loss(
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
         raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
-    choosing = 0 if event is not None else _choosing_runs(size, selection)
+    choosing = 0 if event is not None or stop == "early" else _choosing_runs(size, selection)
     if size - choosing < 1:
         raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     options = (pair, claim, attack, event, size, selection, confidence, stop)
@@ -147,20 +152,25 @@ def measure_loss(
     explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
     runs = MechanismRuns(pair, root, Kind(None), mechanism, n_jobs, explored=explored, before=as_before(mechanism))
     support = support_witness(mechanism, pair, claim)  # before the runs, as an error here would waste them
-    method, calls = method_for(claim, pair.distance, confidence, early=stop == "early"), runs.counting_calls
+    early = stop == "early"
+    method, calls = (Bets if early else method_for)(claim, pair.distance, confidence), runs.counting_calls
 
     with watch(pair.x, pair.y) as warnings:
-        probes = probe(runs.callers, size, stream(root, Phase.PROBE))
+        probes = probe(runs.callers, size, stream(root, Phase.PROBE), few=early)
         if store is not None:
             outputs = fingerprint(entropy_of(root), probes.first if probes.seedable else probes.kind)
             runs = replace(runs, store=BlockStore.of(store, question, outputs, repeats=probes.seedable))
         with progress_bar(runs.name, size, visible=progress) as advance:
             runs = replace(runs, kind=probes.kind, advance=advance)
-            chosen = _counted_choice(
-                runs, method, attack, event, size, choosing, share=selection if stop == "early" else None
-            )
-            probes.check_steady()
-        notes = compare_calls(chosen, visible=progress)
+            if isinstance(method, Bets):
+                counts = {"size": size, "made": probes.made}
+                chosen, notes = bet_on_runs(
+                    runs, probes.outputs, method, attack, event, **counts, say=partial(advance, 0)
+                )
+            else:
+                chosen = _counted_choice(runs, method, attack, event, size, choosing)
+                probes.check_steady()
+                notes = compare_calls(chosen, visible=progress)
     notes = in_words(warnings) + notes
     if calls < COUNTING:
         notes.append(
@@ -175,27 +185,14 @@ def measure_loss(
 
 
 def _counted_choice(
-    runs: MechanismRuns,
-    method: Method,
-    attack: Attack,
-    event: Event | None,
-    size: int,
-    choosing: int,
-    *,
-    share: float | None,
+    runs: MechanismRuns, method: Method, attack: Attack, event: Event | None, size: int, choosing: int
 ) -> Choice:
-    """Choose events and count them: at once, or in stages, if there is a `share` of each stage that chooses."""
-    coins = np.random.default_rng(stream(runs.root, Phase.COINS))
-
-    def choose(stage: int, choosing: int, counting: int) -> Choice:
-        if event is not None:
-            return registered_choice(event, runs)
-        fresh = runs if share is None else replace(runs, root=stream(runs.root, Phase.STAGE, stage))
-        return choose_event(fresh, method, attack, choosing, counting, extra=share is None)
-
-    if share is not None:
-        return count_in_stages(method, choose, count, size=size, share=share if event is None else 0.0, coins=coins)
-    chosen = choose(0, choosing, size - choosing)
+    """Choose events, or take the registered one, and count them."""
+    counting, coins = size - choosing, np.random.default_rng(stream(runs.root, Phase.COINS))
+    if event is not None:
+        chosen = registered_choice(event, runs)
+    else:
+        chosen = choose_event(runs, method, attack, choosing, counting, extra=True)
     choosing += chosen.extra_used
     return count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from audit.methods.game import AnytimeGame, Game
+from audit.methods.betting import Bets
+from audit.methods.game import Game
 from audit.methods.gaussian import Gaussian
 from audit.methods.method import Method, register_method
 from audit.methods.one_run import OneRun
@@ -12,7 +13,7 @@ from audit.methods.renyi import Renyi
 from audit.methods.variation import Variation
 
 __all__ = [
-    "AnytimeGame",
+    "Bets",
     "Game",
     "Gaussian",
     "Method",

@@ -1,9 +1,9 @@
-"""Pure and approximate privacy: guesses at the coin that picked the database of each run, counted once or in stages."""
+"""Pure and approximate privacy: guesses at the coin that picked the database of each run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,23 +13,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.selection import Family, Guessing, Table, rate_candidates, select_events, tabulated
-from audit.bounds.anytime import anytime_game_lower, rejects
 from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
-from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, fewest, guesses, register_method
+from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, guesses, register_method
 
-__all__ = [
-    "AnytimeGame",
-    "Game",
-    "detectable_epsilon",
-    "game_power",
-    "numbers_of_guesses",
-    "right_guesses",
-    "right_side",
-    "sawtooth",
-]
+__all__ = ["Game", "detectable_epsilon", "game_power", "numbers_of_guesses", "right_guesses", "right_side", "sawtooth"]
 
 NODES = 513  # most numbers of guesses that are computed; more are represented by quantiles
 
@@ -61,7 +51,7 @@ class Game(Method):
         events = select_events(candidates, game)
         return [replace(event, shortfalls=game.shortfalls(candidates)) for event in events[:1]] + events[1:]
 
-    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+    def basis(self, event: Event) -> Basis:
         """Return the inputs of `detectable` besides the counts: the shortfalls of other choices of the event."""
         return {"shortfalls": list(event.shortfalls)} if event.shortfalls else {}
 
@@ -122,45 +112,6 @@ class Game(Method):
     def _question(self, basis: Basis) -> dict[str, Any]:
         """Return the arguments of the bound besides the guesses."""
         return {"confidence": self.confidence_at(basis), "delta": self.claim.forgiven, "distance": self.distance}
-
-
-@register_method(PureDP, ApproxDP, role="early")
-class AnytimeGame(Game):
-    """A gambler bets on right guesses: the bound holds at all looks together."""
-
-    bound = "anytime-valid guessing game"
-    theorem = (
-        "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
-        "that are fair if the promise holds. The bound holds at every moment at which the audit could have stopped."
-    )
-    sources = ("robbins", "howard", "waudby", "kairouz")
-    cumulative = True
-    between_looks = 1.25
-
-    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return the inputs of `lower` besides the counts: the expected guesses, which stakes suit."""
-        return {"expected": None if expected is None else list(expected)}
-
-    def lower(self, counts: Counts, basis: Basis) -> float:
-        """Return the epsilon of one step that the guesses so far prove."""
-        correct, guessed, runs = guesses(counts)
-        return anytime_game_lower(correct, guessed - correct, runs, **self._question(basis))
-
-    def needed(self, guessed: int, runs: int, basis: Basis) -> int:
-        """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        budget, question = self.claim.budget, self._question(basis)
-        # No stake gains unless more than half of the guesses are right.
-        return fewest(lambda right: rejects(budget, right, guessed - right, runs, **question), guessed, guessed // 2)
-
-    @classmethod
-    def stopped_early(cls, basis: Mapping[str, Any]) -> bool:
-        """Return True: the runs may have ended when the answer was clear."""
-        return True
-
-    def _question(self, basis: Basis) -> dict[str, Any]:
-        """Return the arguments of the bound besides the guesses."""
-        expected = basis["expected"]
-        return super()._question(basis) | {"expected": None if expected is None else (expected[0], expected[1])}
 
 
 def right_guesses(truth: Claim, share: float) -> float:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 import scipy  # its slow parts are imported on first use
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.selection import Family
-from audit.bounds.anytime import look_confidence
 from audit.claims import Claim
 from audit.events import Event, Statistic
 from audit.results.plain import Basis
@@ -55,7 +54,7 @@ class Method(ABC):
 
     claim: Claim  # the promise for one step
     distance: int  # steps between the two databases
-    confidence: float  # one-sided, of all looks together
+    confidence: float  # one-sided, of all events together
 
     bound: ClassVar[str]  # name of the theorem, by which saved results identify the method
     theorem: ClassVar[str] = ""  # its statement, in words for a report
@@ -63,8 +62,6 @@ class Method(ABC):
     sources: ClassVar[tuple[str, ...]] = ()  # where it is proved, as in `Claim`
     rules: ClassVar[tuple[str, ...]] = ("threshold", "cell")  # families of rules whose counts it reads
     coins: ClassVar[bool] = False  # whether a fair coin must pick the database of each run
-    cumulative: ClassVar[bool] = False  # whether one bound holds at all looks, for guesses at several events in turn
-    between_looks: ClassVar[float] = 2.0  # in an audit that may stop early, runs grow by this factor between looks
     simulated: ClassVar[bool] = False  # whether `power` simulates the choice of the event; else it is computed
     largest: ClassVar[float] = 60.0  # budget of a pair beyond which guesses are never wrong
     planned: ClassVar[str] = ""  # the mechanism whose power `power` returns, in words with fields
@@ -92,18 +89,17 @@ class Method(ABC):
         x, y = counts["x"]["runs"], counts["y"]["runs"]
         return {"x": {"runs": x, "guessed_x": x, "guessed_y": 0}, "y": {"runs": y, "guessed_x": 0, "guessed_y": y}}
 
-    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return the inputs of `lower` besides the counts, at a look (0: the only one), given `expected` guesses."""
-        return cast("Basis", event.rule.parameters() | {"look": look})
+    def basis(self, event: Event) -> Basis:
+        """Return the inputs of `lower` besides the counts."""
+        return cast("Basis", event.rule.parameters())
 
     def confidence_at(self, basis: Basis) -> float:
-        """Return the confidence of an event at a look: all events and looks together have that of the method.
+        """Return the confidence of an event: all events together have that of the method.
 
         Runs that depend on each other count as fewer, by the factor by which the variance of their counts is inflated.
         The log of an error probability is proportional to the runs: the probability is raised to that power.
         """
         confidence = 1 - (1 - self.confidence) * basis.get("share", 1.0)
-        confidence = look_confidence(basis["look"], confidence, basis.get("looks")) if basis.get("look") else confidence
         inflation = max(1.0, basis.get("inflation", 1.0))
         return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
@@ -146,11 +142,6 @@ class Method(ABC):
         if basis.get("regions") == 1 and min(sum(side[key] for side in counts.values()) for key in GUESSED) > 0:
             raise ValueError("the regions must be those that were named, got 1, and guesses of both databases")
 
-    @classmethod
-    def stopped_early(cls, basis: Mapping[str, Any]) -> bool:
-        """Return whether the runs may have ended when the answer was clear."""
-        return bool(basis.get("look"))
-
 
 GUESSED = ("guessed_x", "guessed_y")
 Made = TypeVar("Made", bound=type[Method])
@@ -174,11 +165,9 @@ def register_method(*families: type[Claim], role: Role = "fixed") -> Callable[[M
     return register
 
 
-def method_for(
-    claim: Claim, distance: int, confidence: float, *, early: bool = False, fewest: int | None = None
-) -> Method:
+def method_for(claim: Claim, distance: int, confidence: float, *, fewest: int | None = None) -> Method:
     """Return the method for a promise; for given outputs it depends on the number on the database that has `fewest`."""
-    role: Role = "early" if early else "few" if fewest is not None and fewest < FEW else "fixed"
+    role: Role = "few" if fewest is not None and fewest < FEW else "fixed"
     for family in type(claim).__mro__:
         methods = FOR_FAMILY.get(family, {})
         if "fixed" in methods:

@@ -34,7 +34,7 @@ class Rectangle(RegionMethod):
     counted = "a rule that guesses the database"
     sources = ("clopper", "ding")
 
-    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
+    def basis(self, event: Event) -> Basis:
         """Return the inputs of `lower` besides the counts: none."""
         return {}
 

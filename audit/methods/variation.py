@@ -59,9 +59,9 @@ class Variation(Game):
                 break
         return [best, *(event for event in one_sided if str(event) != str(best))]
 
-    def basis(self, event: Event, *, look: int = 0, expected: tuple[float, float] | None = None) -> Basis:
-        """Return the inputs of `lower` besides the counts: how many databases the rule may name, and the look."""
-        return Method.basis(self, event, look=look)
+    def basis(self, event: Event) -> Basis:
+        """Return the inputs of `lower` besides the counts: how many databases the rule may name."""
+        return Method.basis(self, event)
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the delta of one step that the guesses prove."""
@@ -124,7 +124,7 @@ class Variation(Game):
         while np.any(high - low > 1):
             middle = np.floor((low + high) / 2)
             correct = np.clip(middle, 0, guessed)
-            refuted = (self._proved(correct, guessed, runs, {"regions": 2, "look": 0}) > promised) | (middle > guessed)
+            refuted = (self._proved(correct, guessed, runs, {"regions": 2}) > promised) | (middle > guessed)
             low, high = np.where(refuted, low, middle), np.where(refuted, middle, high)
         return high
 

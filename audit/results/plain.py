@@ -149,14 +149,13 @@ class Basis(TypedDict, total=False):
     inflation: int | float  # variance of the counts relative to independent runs; 1 if absent
     unseen: int | float  # share of counted runs whose output differs from all selection runs
     regions: int  # regions of the rule, one for each database that it may guess
+    bets: list[list[int | float]]  # regions, expected shares of right and wrong guesses, runs, right and wrong ones
+    scores: list[list[list[int | float]]]  # per bet: score, expected shares and counts on the other and likely database
     weights: list[int | float]  # of bins of a likelihood ratio, in nats
     order: int | float  # of the Renyi divergence that the weights bound
     toward: Literal["x", "y"]  # the database whose law is the first argument of the divergence
-    look: int  # number of the look of an audit with early stopping, from 1; 0 without early stopping
-    looks: int | None  # most looks possible, if they share the error probability equally
-    choosing: int  # selection runs for the event of the last stage
-    expected: list[int | float] | None  # expected guesses by the last look, and share of correct ones
     shortfalls: list[int | float]  # in bound, in nats, of events that other selection runs could choose
+    look: int  # number of the look at which an earlier version stopped; 0 without early stopping
     hits: int  # selection runs that an outcome of only one database needs in order to be chosen
     rated: int  # selection runs that chose the event
     most: int  # most canaries of one run that the rule can guess

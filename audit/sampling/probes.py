@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from audit.values import unlike_numbers
 
 __all__ = ["MOST_PROBES", "Probes", "probe"]
 
-CALLS = 8  # calls of a mechanism on either database, each with a separate stream
+CALLS, FEWEST = 8, 2  # calls of a mechanism on either database, each with a separate stream; where every run counts
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # most probes, as a share of the runs of an audit
 MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
@@ -44,6 +44,8 @@ class Probes:
     calls: list[list[_Call]]  # their first short calls
     size: int  # runs of the audit
     seed: np.random.SeedSequence
+    outputs: list[NDArray[Any]]  # of the first runs, if they are kept
+    made: int  # runs so far
 
     def check_steady(self) -> None:
         """Refuse a mechanism whose runs change during an audit, for example if it spends a budget over all runs."""
@@ -70,35 +72,47 @@ class Probes:
                     raise ValueError(UNSTEADY)
 
 
-def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence) -> Probes:
-    """Determine the kind of outputs, and refuse a mechanism that ignores its generator."""
-    first = _first_outputs(callers, stream(seed, 0))
-    kind = kind_of(first)
+def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence, *, few: bool = False) -> Probes:
+    """Determine the kind of outputs, and refuse a mechanism that ignores its generator; with `few` runs, keep them."""
+    number = FEWEST if few else CALLS
+    first, made = _first_outputs(callers, stream(seed, 0))
+    kind = kind_of(first.values())
     if kind.shape is None:
-        kind = _of_texts(kind, first)
-    callers = [replace(caller, kind=kind, noted=set()) for caller in callers]
-    calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
+        kind = _of_texts(kind, first.values())
+
+    def calls_of(kind: Kind) -> list[list[_Call]]:
+        noting = [replace(caller, kind=kind) for caller in callers]
+        return [_calls(one, 0 if few else size, stream(seed, 1, side), number) for side, one in enumerate(noting)]
+
+    callers = [replace(caller, noted=set()) for caller in callers]
+    calls = calls_of(kind)
+    made += sum(len(call.marks) for side in calls for call in side)
     if any(call.mixed for side in calls for call in side):  # numbers and other values: written as text
-        kind = _of_texts(kind, first)
-        callers = [replace(caller, kind=kind) for caller in callers]
-        calls = [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(callers)]
+        kind = _of_texts(kind, first.values())
+        calls = calls_of(kind)
+        made += sum(len(call.marks) for side in calls for call in side)
     for database in calls:
         _check_uses_rng(database)
     resolved = resolve_types(kind, [caller.noted or set() for caller in callers])
-    callers = [replace(caller, noted=None) for caller in callers]
-    same = _calls(callers[0], size, stream(seed, 1, 0), 1)[0].marks == calls[0][0].marks
-    return Probes(resolved, read_outputs(first[0], kind), same, callers, calls, size, seed)
+    callers = [replace(caller, kind=kind, noted=None) for caller in callers]
+    again = _calls(callers[0], 0 if few else size, stream(seed, 1, 0), 1)[0].marks
+    kept = [[call.outputs for call in side] for side in calls]
+    for side, batch in first.items():
+        kept[side].append(read_outputs(batch, kind))
+    outputs = [np.concatenate(side) for side in kept] if few else []
+    one = read_outputs(next(iter(first.values())), kind)
+    return Probes(resolved, one, again == calls[0][0].marks, callers, calls, size, seed, outputs, made + len(again))
 
 
-def _of_texts(kind: Kind, first: Sequence[Any]) -> Kind:
+def _of_texts(kind: Kind, first: Iterable[Any]) -> Kind:
     """Return the kind of outputs that are texts, with their approximate length."""
     longest = max(len(text) for batch in first for text in read_outputs(batch, Kind(None)))
     return Kind(None, 4 ** math.ceil(math.log(longest, 4)), columns=kind.columns)
 
 
-def _first_outputs(callers: Sequence[Caller], seed: np.random.SeedSequence) -> list[Any]:
-    """Return one output of each database; if every run on both raises, raise that."""
-    batches: list[Any] = []
+def _first_outputs(callers: Sequence[Caller], seed: np.random.SeedSequence) -> tuple[dict[int, Any], int]:
+    """Return one output of each database, and how many runs were made; if every run on both raises, raise that."""
+    batches: dict[int, Any] = {}
     failures: list[Exception] = []
     for number, caller in enumerate(callers):
         for attempt in range(ATTEMPTS):
@@ -110,11 +124,11 @@ def _first_outputs(callers: Sequence[Caller], seed: np.random.SeedSequence) -> l
                 failures.append(error)
             else:
                 check_number(len(read_outputs(batch, kind_of([batch]))), 1)
-                batches.append(copied(batch))
+                batches[number] = copied(batch)
                 break
     if not batches:
         raise failures[0]
-    return batches
+    return batches, len(batches) + len(failures)
 
 
 @dataclass(frozen=True)
@@ -125,6 +139,7 @@ class _Call:
     entries: NDArray[np.float64]
     used_rng: bool  # whether the generator was used
     mixed: bool  # whether an output is not of the kind that was determined
+    outputs: NDArray[Any]  # empty, unless they are kept
 
 
 def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = CALLS) -> list[_Call]:
@@ -143,7 +158,8 @@ def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = 
             marks = [hash(row.tobytes()) for row in flat]
             entries = flat[:, np.unique(np.linspace(0, flat.shape[1] - 1, ENTRIES).astype(np.intp))].astype(np.float64)
             mixed = bool(unlike_numbers(flat).any())
-        calls.append(_Call(marks, entries, rng.bit_generator.state != before, mixed))
+        kept = outputs.copy() if size == 0 else outputs[:0]
+        calls.append(_Call(marks, entries, rng.bit_generator.state != before, mixed, kept))
     return calls
 
 

@@ -22,9 +22,12 @@ EVERY = 60.0  # seconds between lines, at least
 @contextmanager
 def progress_bar(
     what: str, total: int, *, visible: bool | None = True, unit: str = "runs"
-) -> Iterator[Callable[[int], None]]:
-    """Yield a function that takes finished steps; `visible` None: show only a bar, and none in a worker process."""
-    output, begun = console(stderr=True), time.monotonic()
+) -> Iterator[Callable[..., None]]:
+    """Yield a function that takes finished steps, and what is known so far.
+
+    `visible` None: show only a bar, and none in a worker process.
+    """
+    output, begun, subject = console(stderr=True), time.monotonic(), what
     if visible is None:
         visible = output.is_terminal and multiprocessing.current_process().name == "MainProcess"
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn())
@@ -32,8 +35,11 @@ def progress_bar(
     bar = Progress(words, *columns, console=output, transient=True)
     task, lines = bar.add_task(what, total=total), 0
 
-    def advance(steps: int) -> None:
-        nonlocal lines
+    def advance(steps: int, known: str = "") -> None:
+        nonlocal lines, what
+        if known:
+            what = f"{subject}: {known}"
+            bar.update(task, description=what)
         bar.advance(task, steps)
         seconds = time.monotonic() - begun
         if output.is_terminal and seconds > PATIENCE and not bar.live.is_started and has_room():
@@ -45,7 +51,7 @@ def progress_bar(
                 print(printable(line), file=sys.stderr, flush=True)
 
     try:
-        yield advance if visible else lambda steps: None
+        yield advance if visible else lambda steps, known="": None
     finally:
         if bar.live.is_started:  # a dumb terminal would get an empty line
             bar.stop()

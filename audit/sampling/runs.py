@@ -27,6 +27,7 @@ FEW = 64  # runs of a block that are also scored without the others
 CLOSE = 1e-6  # tolerance for these scores: sums of many numbers may round differently
 MORE = 2.5  # ratio of the runs and calls that compare calls to those that count
 PIECES = (32, 256)  # numbers of pieces of a file that are compared, as the size of dependent groups is not known
+COUNTED = (Phase.COUNT, Phase.COMPARE, Phase.STAGE)  # phases whose runs count, or compare those that do
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -118,14 +119,24 @@ class MechanismRuns(_ReadRuns):
                 advance=self.advance,
                 store=self.store,
                 calls=self._calls(*phase),
-                least=1 if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,)) else self.explored,
+                least=1
+                if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,), (Phase.STAGE,))
+                else self.explored,
             )
             for side, (caller, size) in enumerate(zip(self.callers, sizes, strict=True))
         ]
 
+    def outputs(self, sizes: Sequence[int], *phase: int) -> list[NDArray[Any]]:
+        """Return fresh outputs on `x` and on `y`."""
+        blocks = self.reduced(sizes, lambda outputs: outputs, *phase)
+        return [np.concatenate([*side]) if size else self._none() for side, size in zip(blocks, sizes, strict=True)]
+
+    def _none(self) -> NDArray[Any]:
+        return np.empty(0, object) if self.kind.shape is None else np.empty((0, *self.kind.shape))
+
     def _calls(self, *phase: int) -> int:
         """Return how many calls make the runs of a phase on either database: more if runs count or compare."""
-        if phase[:1] not in ((Phase.COUNT,), (Phase.COMPARE,)):
+        if phase[0] not in COUNTED:
             return CALLS
         return round(self.counting_calls * (MORE if phase[0] == Phase.COMPARE else 1))
 
@@ -153,6 +164,7 @@ class GivenRuns(_ReadRuns):
     outputs: Sequence[NDArray[Any]]
     orders: Sequence[NDArray[np.intp]]
     used: list[int] = field(default_factory=lambda: [0, 0])
+    mechanism: Mechanism | None = None  # that made them, if it is known
 
     @classmethod
     def shuffled(
@@ -181,10 +193,10 @@ class GivenRuns(_ReadRuns):
             blocks.append(iter([keep(self.outputs[side][places])] if size else []))
         return blocks
 
-    def scored(self, statistic: Statistic) -> list[Floats]:
-        """Return the scores of all outputs, in the order in which they were given."""
+    def scored(self, statistic: Statistic, outputs: Sequence[NDArray[Any]] | None = None) -> list[Floats]:
+        """Return the scores of all outputs, in the order in which they were given; or of other outputs."""
         keep = self._keep(statistic, written=statistic.written)
-        return [keep(outputs) for outputs in self.outputs]
+        return [keep(side) if len(side) else np.empty(0) for side in (self.outputs if outputs is None else outputs)]
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
         """Return the sizes of groups of successive outputs that may depend on each other: pieces of those given."""

@@ -29,13 +29,14 @@ from audit import (
     measure_loss_one_run,
     search_loss,
 )
-from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.betting import growth, total
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import Claim
+from audit.methods.betting import prior
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -70,36 +71,23 @@ def game(epsilon: float, runs: int, *, delta: float = 0.0, guessed: float = 1.0,
     return draw
 
 
-def looks(epsilon: float, bound: str, *, delta: float = 0.0) -> Draw:
-    """Bound the loss at every look of a guessing game; the largest bound counts."""
+def looks(epsilon: float, *, delta: float = 0.0, betting: bool = True) -> Draw:
+    """Bet at every look of a guessing game, or bound the loss by all runs so far; the largest evidence counts."""
 
     def draw(share: float, audits: int, rng: Rng) -> Bounds:
         law = worst_law(share * epsilon, delta, 1.0, 1)
-        steps = [rng.multinomial(step, law, audits) for step in np.diff(LOOKS, prepend=0)]
-        right, wrong, _ = np.stack(steps, axis=1).cumsum(axis=1).transpose(2, 0, 1)
-
-        def anytime(audit: int, look: int, confidence: float) -> float:
-            counts = int(right[audit, look]), int(wrong[audit, look]), int(LOOKS[look])
-            return anytime_game_lower(*counts, confidence=confidence, delta=delta)
-
-        def bounds(confidence: float) -> Floats:
-            if bound == "shared":
-                each = [
-                    guessing_game_lower(v, v + w, confidence=look_confidence(look, confidence))
-                    for look, (v, w) in enumerate(zip(right.T, wrong.T, strict=True), start=1)
-                ]
-                return np.asarray(np.max(each, axis=0) / epsilon)
-            once = guessing_game_lower(right, right + wrong, confidence=confidence)
-            if bound == "one look":
-                return np.asarray(once.max(axis=1) / epsilon)
-            # The anytime bound never exceeds the bound for one look, so only looks where that one misses are computed.
-            largest = [anytime(audit, -1, confidence) for audit in range(audits)]
-            for audit, look in np.argwhere(once > epsilon).tolist():
-                if largest[audit] <= epsilon:
-                    largest[audit] = max(largest[audit], anytime(audit, look, confidence))
-            return np.array(largest) / epsilon
-
-        return bounds
+        new = np.stack([rng.multinomial(step, law, audits) for step in np.diff(LOOKS, prepend=0)])
+        past, runs = new.cumsum(axis=0) - new, new.sum(axis=2)
+        if not betting:
+            right, wrong, _ = (past + new).T
+            return lambda confidence: (
+                guessing_game_lower(right, right + wrong, confidence=confidence).max(axis=1) / epsilon
+            )
+        expected = prior(past.sum(axis=2), past[..., 0], past[..., 1])
+        bets = np.stack([np.full(runs.shape, 2), *expected, runs, new[..., 0], new[..., 1]], axis=2)
+        grown = growth(bets, [ApproxDP(epsilon, delta).lines()]).reshape(-1, *runs.shape)
+        evidence = total(grown.cumsum(axis=1)).max(axis=0)
+        return lambda confidence: np.asarray(evidence / -math.log1p(-confidence))
 
     return draw
 
@@ -307,7 +295,7 @@ class Case:
 
 
 PURE, APPROX, GAUSSIAN, RENYI = "Pure privacy", "Approximate privacy", "Gaussian privacy", "Zero-concentrated privacy"
-LOOKING, ONE_RUN = "At 50 looks, the largest bound counts", "One run"
+LOOKING, ONE_RUN = "At 50 looks, the largest evidence counts", "One run"
 SILENT = (1 + math.exp(-1)) / 2  # probability that a Laplace count is not between the two true counts
 DISCRETE = "zero-concentrated: discrete Gaussian, rho 0.5"
 EARLY = partial(audited_counts, stop="early")
@@ -335,9 +323,8 @@ CASES = (
     Case(RENYI, "Renyi divergence of one event, a coin", event(renyi_event_lower, partial(coin_of, order=1), 500, 0.5)),
     Case(RENYI, "variational, order 1, a coin", variational(0.5, 1.0, 500)),
     Case(RENYI, "variational, order 2, a coin", variational(0.3, 2.0, 500)),
-    Case(LOOKING, "anytime guessing game, epsilon 1", looks(1.0, "anytime")),
-    Case(LOOKING, "anytime guessing game, epsilon 1, delta 0.01", looks(1.0, "anytime", delta=0.01)),
-    Case(LOOKING, "shared confidence, guessing game, epsilon 1", looks(1.0, "shared")),
+    Case(LOOKING, "bets on guesses, epsilon 1", looks(1.0)),
+    Case(LOOKING, "bets on guesses, epsilon 1, delta 0.01", looks(1.0, delta=0.01)),
     Case(ONE_RUN, "1,000 canaries, epsilon 1", one_run(1.0, 1000)),
     Case(ONE_RUN, "1,000 canaries, delta 1e-3: 40 revealed at once", one_run(1.0, 1000, delta=1e-3, leaked=40)),
     Case(ONE_RUN, "10,000 canaries, mu 1: 500 told together", one_run_together(1.0, 10_000, 500, 0.06)),
@@ -355,13 +342,13 @@ CASES = (
     Case(MISTAKES, "threshold chosen on the counted runs", best_threshold),
     Case(MISTAKES, "delta ignored", forgotten_delta),
     Case(MISTAKES, "bound of 20 people divided by 20 in spite of delta", divided_delta),
-    Case(MISTAKES, "50 looks with a bound for one", looks(1.0, "one look")),
+    Case(MISTAKES, "50 looks with a bound for one", looks(1.0, betting=False)),
     Case(MISTAKES, "half the square of mu taken for rho", event(rho_of_mu, discrete_gaussian, 100_000, 0.5)),
     Case(MISTAKES, "game with fixed numbers of runs", paired_runs),
     Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000)),
     Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000)),
-    Case(OTHERS, "pure: stopped early, stages to 20,000", EARLY(GDPC(1.0), PureDP(1.0), 20_000)),
-    Case(OTHERS, "approximate: stopped early, stages to 20,000", EARLY(leaky_counts, ApproxDP(1.0, 0.01), 20_000)),
+    Case(OTHERS, "pure: stopped early, to 20,000", EARLY(GDPC(1.0), PureDP(1.0), 20_000)),
+    Case(OTHERS, "approximate: stopped early, to 20,000", EARLY(leaky_counts, ApproxDP(1.0, 0.01), 20_000)),
     *(
         Case(OTHERS, f"{kind}: {x:,} + {y:,} given outputs", given(x, y, mechanism, claim, selection=selection))
         for kind, mechanism, claim, sizes in (

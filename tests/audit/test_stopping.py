@@ -1,144 +1,206 @@
-"""Audits that may stop early: stages that double, what adds up over them, and what begins again."""
+"""Audits that may stop early: every run counts, teaches the next rule, and may be the last."""
 
-import itertools
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.measure import stages
-from audit.measure.choice import Choice, Counted, Selected
+from audit.events import Event
+from audit.measure import betting
 from audit.measure.loss import measure_loss
-from audit.measure.stages import count_in_stages
-from audit.methods.method import method_for
+from audit.methods.betting import Bets, block_size
 from audit.results.files import write_json
 from audit.results.folder import read_audits
 from audit.review.verify import verify_result
 from tests.audit.audits import COIN, leaky, normal
-from tests.audit.methods.cases import ONE
+from tests.helpers import in_full
 
 TIGHT = {
     "pure": (leaky(1.0, 0.0), PureDP(1.0)),
     "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01)),
+    "total variation": (leaky(0.0, 0.3), ApproxDP(0, 0.3)),
     "Gaussian": (normal, GaussianDP(1.0)),
     "zero-concentrated": (normal, ZCDP(0.5)),
 }
 
 
-@settings(max_examples=200)
-@given(st.integers(20, 10**7), st.floats(0.001, 0.99))
-def test_stages_double_and_take_all_runs(size, share):
-    made = list(stages._stages(size, share))
-    assert sum(map(sum, made)) == size
-    sizes = [sum(stage) for stage in made]
-    assert all(late == 2 * early for early, late in itertools.pairwise(sizes[:-1]))
-    if len(made) > 1:
-        assert 7 * sizes[-2] <= sizes[-1] < 16 * sizes[-2]
-        assert min(min(stage) for stage in made) >= 99
-        assert all(abs(choosing - share * (choosing + counting)) <= 0.5 for choosing, counting in made)
-    assert list(stages._stages(size, 0.0)) == [(0, size)]
+def early(mechanism, claim, **options):
+    return measure_loss(mechanism, COIN, claim, **{"stop": "early", "rng": 3} | options)
 
 
-@settings(max_examples=100)
-@given(st.lists(st.integers(1, 200_000), min_size=1, max_size=4), st.sampled_from([1.25, 2.0]), st.booleans())
-def test_looks_are_few_and_the_last_one_takes_all_runs(counted, growth, going_on):
-    counted = sorted(counted) if going_on else [100 * 8**k + runs % 100 for k, runs in enumerate(counted)]
-    found = stages._looks(counted, growth, going_on=going_on)
-    most = 0
-    for looks, upto in zip(found, itertools.accumulate(counted) if going_on else counted, strict=True):
-        assert looks == sorted(set(looks))
-        assert looks[-1] == upto
-        assert looks[0] > most
-        assert all(late <= growth * early + 2 for early, late in itertools.pairwise(looks))
-        assert looks[0] <= max(1000, growth * most + 2, upto / growth + 1)
-        most = upto
-
-
-def ended(claim, *, size=10_000, share=0.3, rate=0.5, early_rate=0.5):
-    """Where an audit ends whose event is met by chance on either database, in the last stage and before; its calls."""
-    method, made = method_for(claim, 1, 0.95, early=True), []
-
-    def choose(stage, choosing, counting):
-        made.append(("choose", stage, choosing, counting))
-        return Choice((Selected(ONE, expected=(70.0, 0.75)),), runs=stage)
-
-    def count(chosen, sizes, look):
-        made.append(("count", chosen.runs, look, sum(sizes)))
-        met = [round(side * (rate if chosen.runs == 3 else early_rate)) for side in sizes]
-        counts = {
-            name: {"runs": side, "guessed_x": 0, "guessed_y": seen}
-            for name, side, seen in zip("xy", sizes, met, strict=True)
-        }
-        return [Counted(counts)] * len(chosen.events)
-
-    return count_in_stages(method, choose, count, size=size, share=share, coins=np.random.default_rng(1)), made
-
-
-def test_guesses_at_every_event_add_up_where_one_bound_holds_for_all():
-    found, made = ended(PureDP(0.01))
-    counted = [call[1:] for call in made if call[0] == "count"]
-    assert [call[1:] for call in made if call[0] == "choose"] == [(0, 300, 700), (1, 2700, 6300)]
-    assert [look for _, look, _ in counted] == list(range(1, len(counted) + 1))
-    assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.events[0].counts.values()) == sum(runs for *_, runs in counted) == 7000
-    assert found.events[0].basis == {
-        "expected": [700.0, 0.75],
-        "share": 0.85,
-    }  # of all runs that might count, as the first stage suggests
-
-
-@pytest.mark.parametrize("claim", [GaussianDP(0.01), ZCDP(0.001)])
-def test_elsewhere_a_stage_counts_its_own_event_alone(claim):
-    found, made = ended(claim)
-    assert [call for call in made if call[0] == "count"] == [
-        ("count", 0, 1, 700),
-        ("count", 1, 2, 788),
-        ("count", 1, 3, 787),
-        ("count", 1, 4, 1575),
-        ("count", 1, 5, 3150),
-    ]
-    assert (found.size, found.selection, found.runs) == (10_000, 3000, 1)
-    assert sum(side["runs"] for side in found.events[0].counts.values()) == 6300
-    assert [found.events[0].basis[name] for name in ("look", "looks", "choosing")] == [5, 5, 2700]
-
-
-def test_a_registered_event_is_counted_from_beginning_to_end():
-    for claim in (PureDP(0.01), GaussianDP(0.01)):
-        found, made = ended(claim, share=0.0)
-        assert [call for call in made if call[0] == "choose"] == [("choose", 0, 0, 10_000)]
-        assert sum(side["runs"] for side in found.events[0].counts.values()) == found.size == 10_000
-        assert "choosing" not in found.events[0].basis
-
-
-def test_parts_that_selection_never_saw_do_not_settle_an_audit(monkeypatch):
-    assert ended(PureDP(1.0), share=0.0, size=50_000)[0].size < 50_000
-    monkeypatch.setattr(Choice, "unseen", lambda choice: {"unseen": 1.0})
-    assert ended(PureDP(1.0), share=0.0, size=50_000)[0].size == 50_000
+def test_blocks_grow_by_a_quarter_and_take_all_runs():
+    made, sizes = 12, []
+    while made < 1000:
+        sizes.append(block_size(made, 1000))
+        made += sizes[-1]
+    assert made == 1000
+    assert sizes[:6] == [8, 8, 8, 9, 11, 14]
+    assert max(late / sum(sizes[: place + 1], 12) for place, late in enumerate(sizes[3:], 2)) < 0.26
 
 
 @pytest.mark.parametrize("kind", TIGHT)
-def test_stages_make_runs_of_their_own_and_say_how_many(kind, tmp_path):
-    """No output comes twice, the numbers are those of the runs, and a file is computed again from its counts."""
+def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, tmp_path):
+    """No output comes twice; the result does not depend on the number of workers."""
     mechanism, claim = TIGHT[kind]
     made = []
 
     def noting(data, size, rng):
-        made.append(rng.bit_generator.seed_seq.spawn_key)
+        made.append((rng.bit_generator.seed_seq.spawn_key, size))
         return mechanism(data, size, rng)
 
-    result = measure_loss(noting, COIN, claim.at(0.9 * claim.budget), size=20_000, stop="early", rng=3)
+    result = early(noting, claim.at(0.9 * claim.budget), size=2000)
+    assert sum(size for _, size in made) == result.size <= 2000
     runs = sum(side["runs"] for side in result.counts.values())
-    assert 1000 < result.size <= 20_000
-    assert result.selection + runs == result.size if kind in ("pure", "approximate") else runs < result.size
-    assert result.selection in (300, 900, 6000)  # of the first stage, of two, and of all three
-    stages = {key[1] for key in made if key[0] == 7}
-    assert stages == set(range(len(stages)))
-    assert len(stages) > 1
+    assert (result.selection, result.selection + runs) == (12, result.size)
+    bet_on = [key for key, _ in made if key[0] == 7]
+    assert len(bet_on) == len(set(bet_on))
+    assert max(size for key, size in made if key[0] == 7) == 1  # so that no runs share a call
     write_json(tmp_path / "audit.json", result.to_dict())
     ((_, read),) = read_audits(tmp_path / "audit.json")
     again = verify_result(read)
-    assert (again.measured, again.detectable) == (result.measured, result.detectable)
-    same = measure_loss(mechanism, COIN, result.claim, size=20_000, stop="early", rng=3, n_jobs=2)
+    assert (again.measured, again.detectable, again.verdict) == (result.measured, result.detectable, result.verdict)
+    same = early(mechanism, result.claim, size=2000, n_jobs=2)
     assert (same.counts, same.size, same.event) == (result.counts, result.size, result.event)
+
+
+def test_bets_expect_what_earlier_runs_showed():
+    """The first bet has seen ten runs, and half of one more of either kind: five runs on each database."""
+    event = Event.at_least((), 1, low=0)
+    for seed in range(5):
+        _, right, wrong, *_ = early(*TIGHT["pure"], size=40, event=event, rng=seed).basis["bets"][0]
+        seen = [11 * share - 0.5 for share in (right, wrong)]
+        assert seen == pytest.approx(np.round(seen), abs=1e-9)
+        assert right + wrong == pytest.approx(1)
+
+
+def test_coins_pick_the_databases():
+    on_y = [early(*TIGHT["pure"], size=40, rng=seed).counts["y"]["runs"] for seed in range(20)]
+    assert len(set(on_y)) > 3  # of 28 runs
+
+
+GROSS = {
+    "pure": (leaky(2.0, 0.0), PureDP(1.0), 110),
+    "approximate": (leaky(2.0, 0.01), ApproxDP(1.0, 0.01), 130),
+    "total variation": (leaky(0.0, 0.6), ApproxDP(0, 0.3), 130),
+    "Gaussian": (lambda data, size, rng: np.round(data + rng.normal(size=size) / 2, 6), GaussianDP(1.0), 125),
+    "zero-concentrated": (lambda data, size, rng: np.round(data + rng.normal(size=size) / 8**0.5, 6), ZCDP(1.0), 300),
+    "infinite": (lambda data, size, rng: data + np.zeros(size), PureDP(1.0), 40),
+    "infinite, Gaussian": (lambda data, size, rng: data + np.zeros(size), GaussianDP(1.0), 40),
+}
+
+
+@pytest.mark.parametrize("kind", GROSS)
+@pytest.mark.parametrize("seeds", in_full((3,), (12,)))
+def test_twice_the_promise_takes_tens_of_runs(kind, seeds):
+    """Wald's limits, with the law known, are 45, 46, -, 42, 101 (four times rho), 8 and 8 runs."""
+    mechanism, claim, most = GROSS[kind]
+    results = [early(mechanism, claim, rng=seed) for seed in range(seeds)]
+    assert all(result.verdict == "violated" for result in results)
+    assert np.median([result.size for result in results]) <= (most if seeds == 12 else 3 * most)
+
+
+@pytest.mark.parametrize("kind", TIGHT)
+@pytest.mark.parametrize("audits", in_full((10,), (200,)))
+def test_what_keeps_its_promise_is_hardly_ever_accused(kind, audits):
+    """At 95%, with a look after each block until 1,000 (3,000) runs: at most 5% + two standard errors."""
+    mechanism, claim = TIGHT[kind]
+    size = 1000 if audits == 10 else 3000
+    results = [early(mechanism, claim, size=size, rng=seed) for seed in range(audits)]
+    most = 0.05 * audits + 2 * math.sqrt(0.05 * 0.95 * audits)
+    assert sum(result.verdict == "violated" for result in results) <= most
+    assert sum(result.measured.budget > claim.budget for result in results) <= most
+
+
+def test_an_audit_that_would_have_found_a_tenth_more_ends():
+    result = early(*TIGHT["pure"], size=40_000, confidence=0.9, rng=5)
+    assert result.verdict == "not refuted"
+    assert 1.0 < result.detectable <= 1.1
+    assert 2000 < result.size < 20_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [120, 700, 3000])
+def test_the_minimum_detectable_loss_is_found_about_as_often_as_announced(size):
+    """In at least 24 of 40 audits, where 80% are announced: with that probability there are fewer once in 500 times."""
+    for claim, law in (
+        (PureDP(1.0), lambda loss: leaky(loss, 0.0)),
+        (GaussianDP(1.0), lambda mu: lambda data, size, rng: np.round(data + rng.normal(size=size) / mu, 6)),
+    ):
+        announced = early(law(1.0), claim, size=size).detectable
+        found = [early(law(announced), claim, size=size, rng=seed).verdict for seed in range(40)]
+        assert found.count("violated") >= 24
+
+
+def test_a_registered_event_spends_no_runs_on_choice():
+    event = Event.at_least((), 1, low=0)
+    result = early(*TIGHT["pure"], size=600, event=event)
+    assert result.event == "y if output >= 1, x if output <= 0"
+    assert result.searched == "one event, registered beforehand"
+    assert all(bet[0] == 2 for bet in result.basis["bets"])
+
+
+def test_other_outputs_than_numbers_teach_too():
+    """Words at first, and words that come later among numbers."""
+
+    def words(data, size, rng):
+        return ["yes" if told else "no" for told in rng.random(size) < 0.2 + 0.6 * data]
+
+    def later(data, size, rng):
+        return [("x" if data and rng.random() < 0.5 else float(rng.normal())) for _ in range(size)]
+
+    assert early(words, PureDP(1.0)).verdict == early(later, PureDP(1.0)).verdict == "violated"
+
+
+def test_outputs_that_take_much_memory_are_dropped_and_the_rule_stays(monkeypatch):
+    monkeypatch.setattr(betting, "KEPT", 60)
+    result = early(leaky(2.0, 0.0), PureDP(1.0))
+    assert result.verdict == "violated"
+    assert max(bet[3] for bet in result.basis["bets"]) <= 60
+
+
+LEFT = [0]  # runs until the user stops the audit
+
+
+def interrupted(data, size, rng):
+    LEFT[0] -= size
+    if LEFT[0] < 0:
+        raise KeyboardInterrupt
+    return leaky(1.0, 0.0)(data, size, rng)
+
+
+def test_an_interrupted_audit_says_what_it_has_and_goes_on_from_its_store(tmp_path):
+    LEFT[0] = 150
+    result = early(interrupted, PureDP(1.0), size=1000, store=tmp_path)
+    assert result.verdict != "violated"
+    assert 100 < result.size <= 150
+    assert f"stopped by the user after {result.size} runs: the bound holds" in result.notes
+    verify_result(result)
+    LEFT[0] = 10**6
+    whole = early(interrupted, PureDP(1.0), size=1000, store=tmp_path)
+    assert 10**6 - LEFT[0] <= 1000 - result.size + 20  # the first look at the mechanism, and one block of either side
+    assert whole.counts == early(leaky(1.0, 0.0), PureDP(1.0), size=1000).counts
+    LEFT[0] = 5
+    with pytest.raises(KeyboardInterrupt):
+        early(interrupted, PureDP(1.0), size=1000)
+
+
+def test_what_is_known_so_far_is_told(monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        "audit.measure.loss.bet_on_runs", lambda *args, **kw: betting.bet_on_runs(*args, **kw | {"say": told.append})
+    )
+    early(leaky(2.0, 0.0), PureDP(1.0))
+    assert all(words.endswith("to 1 against the promise, 20 decide") for words in told)
+    odds = [float(words.split()[2].replace(",", "")) for words in told]
+    assert odds[0] <= max(odds[:-1]) < 20 <= odds[-1]
+
+
+def test_a_method_of_bets_reads_the_last_line_of_the_promise():
+    """Where nothing was bet, the next rule suits twice the promise, as the first one does."""
+    how = Bets(GaussianDP(1.0), 1, 0.95)
+    first = how._game.claim
+    assert Bets(GaussianDP(1.0), 1, 0.95, ((2, 0.5, 0.5, 8, 4, 4),))._game.claim == first
+    rare = Bets(GaussianDP(1.0), 1, 0.95, ((2, 0.1, 0.001, 800, 80, 1),))._game.claim
+    assert rare.epsilon > first.epsilon
+    assert rare.delta < first.delta

@@ -15,9 +15,9 @@ VERDICTS = {"violated", "not refuted", "no power"}
 BUDGETS = {"pure": "epsilon", "approx": "epsilon", "zcdp": "rho", "gaussian": "mu"}
 CLOSE = 1e-5  # relative: so near to the promise a rounding error may decide, and either verdict is right
 MOST = 100_000  # runs, beyond which sums of all terms take too long
+PLAYERS = 1, 0.5, 0.25  # shares of the best stake
 POWER, UNSEEN = 0.8, 0.9  # of a minimum detectable loss; share of strange outputs from which on there is no power
 ORDERS = [10 ** (k / 500) for k in range(1, 2001)]  # of Renyi divergences: any is valid
-STAKES = [1e-7 ** (1 - k / 240) for k in range(240)]
 NORMAL = NormalDist()
 
 Json = dict[str, Any]
@@ -61,14 +61,30 @@ class Event:
         self.kind, self.distance, self.bound = self.claim["kind"], audit["distance"], audit["bound"]
         self.all_error = 1 - float(audit["confidence"])
         self.error = self.all_error * basis.get("share", 1.0) / max(1.0, shares)  # all have one error together
-        if look := basis.get("look"):
-            self.error /= basis.get("looks") or look * (look + 1)
         if (inflation := basis.get("inflation", 1.0)) > 1:  # runs that depend on each other count as fewer
             self.error = min(self.error, max(self.error**inflation, 1e-13))
         x, y = counts["x"], counts["y"]
         self.runs = x["runs"] + y["runs"]
         self.right = x.get("guessed_x", 0) + y.get("guessed_y", 0)
         self.guesses = self.right + x.get("guessed_y", 0) + y.get("guessed_x", 0)
+
+    def lines(self, budget: float) -> list[tuple[float, float]]:
+        """Return epsilons and deltas that follow from the promise for the pair: tangents of its trade-off curve."""
+        if self.kind == "gaussian":
+            mu = budget * self.distance
+            nears = [-mu / 2 + k / 59 * (6 + mu / 2) for k in range(60)]
+            cdf = NORMAL.cdf
+            return [(e := mu * (z + mu / 2), cdf(-z) - math.exp(e) * cdf(-z - mu) + 1e-15) for z in nears]
+        if self.kind == "zcdp":
+            root, low, high = math.sqrt(budget) * self.distance, 0.0, 10.0
+            at = lambda far: 2 * far * root + root**2 - math.log1p(root / far)  # noqa: E731
+            for _ in range(100):
+                low, high = (low, middle) if at(middle := (low + high) / 2) > 0 else (middle, high)
+            fars = [high + 6 * (k / 59) ** 2 for k in range(60)]
+            return [(max(at(far), 0.0), math.exp(-(far**2)) * root / (root + far)) for far in fars]
+        if self.claim.get("delta") and not float(self.claim["epsilon"]):
+            return [(0.0, budget * self.distance)]
+        return [(budget * self.distance, self.forgiven(budget))]
 
     def rejects(self, budget: float) -> bool:
         """Return whether the counts reject a promise of this budget for one step."""
@@ -134,22 +150,45 @@ def game(event: Event, epsilon: float) -> bool:
     return most < 1 and tail(event.right, event.guesses, most) < 0.9 * event.error
 
 
-def anytime(event: Event, epsilon: float) -> bool:
-    """Ville: the wealth of whoever bets against a promise that is kept grows so far with probability `error` only."""
-    shares = [1 / len(STAKES)] * len(STAKES)
-    if expected := event.basis["expected"]:
-        best = min(3 * math.sqrt((1 - expected[1]) / (expected[1] * expected[0])), STAKES[-1])
-        near = [math.exp(-(math.log(stake / best) ** 2)) for stake in STAKES]
-        whole = math.fsum(near)
-        shares = [share / 2 + one / whole / 2 for share, one in zip(shares, near, strict=True)]
-    forgiven, wrong = event.forgiven(epsilon), event.guesses - event.right
-    wealth = []
-    for stake, share in zip(STAKES, shares, strict=True):
-        loss = stake * (math.exp(min(epsilon * event.distance, 700.0)) + forgiven)
-        if loss < 1:
-            grown = event.right * math.log1p(stake * (1 - forgiven)) + wrong * math.log1p(-loss)
-            wealth.append(math.log(share) + grown + (event.runs - event.guesses) * math.log1p(-stake * forgiven))
-    return any(one > 700 for one in wealth) or math.fsum(map(math.exp, wealth)) >= 1 / event.error
+def bets(event: Event, budget: float) -> bool:
+    """Ville: the money of whoever bets against a promise that is kept grows so far with probability `error` only."""
+    money, most = [0.0] * 3, 0.0
+    for bet in event.basis.get("scores") or event.basis["bets"]:
+        paid = _score_paid(bet, budget * event.distance**2) if len(bet) == 5 else _paid(bet, event.lines(budget))
+        money = [
+            log + math.fsum(n * math.log1p(by * pay) for n, pay in paid) for log, by in zip(money, PLAYERS, strict=True)
+        ]
+        most = max(most, math.log(math.fsum(map(math.exp, money)) / 3) if max(money) < 700 else 700.0)
+    return most >= -math.log(event.error)
+
+
+def _paid(bet: list[float], lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return numbers of runs and what each paid, at the line and the stake that were expected to grow fastest."""
+    regions, right, wrong, runs, hits, misses = bet
+    none, best, fastest = max(0.0, 1 - right - wrong), (0.0, 0.0, 0.0), 0.0
+    for epsilon, delta in lines:
+        pays = 1 - delta * regions / 2, -math.exp(min(epsilon, 700.0)) - delta * regions / 2, -delta * regions / 2
+        shares = tuple(zip((right, wrong, none), pays, strict=True))
+        low, high = 0.0, -1 / pays[1]
+        for _ in range(60):
+            middle = (low + high) / 2
+            up = middle < high and math.fsum(share * pay / (1 + middle * pay) for share, pay in shares) > 0
+            low, high = (middle, high) if up else (low, middle)
+        grown = math.fsum(share * math.log1p(low * pay) for share, pay in shares)
+        if grown > fastest:
+            fastest, best = grown, tuple(low * pay for pay in pays)
+    return list(zip((hits, misses, runs - hits - misses), best, strict=True))
+
+
+def _score_paid(bet: list[list[float]], rho: float) -> list[tuple[float, float]]:
+    """Donsker and Varadhan: return numbers of runs and what each paid, for a score that was shifted to suit."""
+    score, of_other, of_likely, other, likely = bet
+    shift = math.log(math.fsum(p * math.exp(one) for p, one in zip(of_other, score, strict=True)))
+    wins, losses = [2 * (one - shift) - rho for one in score], [2 - 2 * math.exp(one - shift) - rho for one in score]
+    chances = [*zip(of_likely, wins, strict=True), *zip(of_other, losses, strict=True)]
+    mean, square = (math.fsum(p * pay**k for p, pay in chances) / 2 for k in (1, 2))
+    stake = min(max(mean / square, 0.0), -0.9 / min(wins + losses))
+    return [(n, stake * pay) for n, pay in zip(likely + other, wins + losses, strict=True)]
 
 
 def rectangle(event: Event, epsilon: float) -> bool:
@@ -246,14 +285,14 @@ def _least_mass(event: Event, mu: float) -> float:
 
 TESTS: dict[str, Callable[[Event, float], bool]] = {
     "guessing game": game,
-    "anytime-valid guessing game": anytime,
+    "bets on guesses": bets,
     "Clopper-Pearson rectangle": rectangle,
     "Gaussian trade-off of a Clopper-Pearson rectangle": gaussian,
     "variational Renyi divergence": renyi,
     "total variation of a guessing game": variation,
     "one-run guessing game": one_run,
 }
-GAMES = ("guessing game", "anytime-valid guessing game", "one-run guessing game")
+GAMES = ("guessing game", "one-run guessing game")
 
 
 def verdicts(audit: Json) -> set[str]:
@@ -266,7 +305,7 @@ def verdicts(audit: Json) -> set[str]:
     shares = math.fsum(one["basis"].get("share", 1.0) for one in every)
     events = [Event(audit, one["counts"], one["basis"], shares) for one in every]
     claim, bound = audit["claim"], audit["bound"]
-    if max(event.runs for event in events) > MOST or (bound in GAMES[2:] and claim["kind"] == "zcdp"):
+    if max(event.runs for event in events) > MOST or (bound in GAMES[1:] and claim["kind"] == "zcdp"):
         return set()
     budget = float(claim[BUDGETS[claim["kind"]]]) or claim["delta"]
     near = 1e-3 if bound == "variational Renyi divergence" else CLOSE  # of orders between those of a grid

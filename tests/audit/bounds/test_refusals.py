@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from audit.bounds.anytime import anytime_game_lower, look_confidence
+from audit.bounds.betting import betting_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
@@ -15,7 +15,7 @@ from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 
 OF_ONE_RATE = (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower)
 OF_TWO_RATES = (two_sample_lower, gaussian_lower, rectangle, renyi_event_lower)
-approx, anytime = partial(approx_game_lower, confidence=0.9), partial(anytime_game_lower, confidence=0.9)
+approx = partial(approx_game_lower, confidence=0.9)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 95, math.nan])
@@ -23,7 +23,7 @@ def test_confidence_is_strictly_between_0_and_1(confidence):
     calls = [partial(bound, 1, 2) for bound in OF_ONE_RATE] + [partial(bound, 1, 2, 1, 2) for bound in OF_TWO_RATES]
     calls += [partial(approx_game_lower, 1, 2, 3, delta=delta) for delta in (0.0, 0.1)]
     calls += [partial(delta_lower, 0.1, 1, 2, 1, 2), partial(renyi_variational_lower, [0, 1], [1, 2], [2, 1], order=1)]
-    for call in (*calls, partial(anytime_game_lower, 1, 2, 3), partial(look_confidence, 1), check_confidence):
+    for call in (*calls, partial(betting_lower, None, 1.0), check_confidence):
         with pytest.raises(ValueError, match=r"confidence must be in \(0, 1\), got"):
             call(confidence=confidence)
 
@@ -58,8 +58,6 @@ def test_events_and_runs_are_whole(hits, runs):
 DELTA = (-0.1, 1, math.nan), r"delta must be in \[0, 1\), got"
 DISTANCE = (0, -1, 1.5, math.nan), "distance must be a whole number of at least 1, got"
 COUNTS = (-1, 0.5, math.nan, math.inf), "counts must be whole numbers, 0 or more, got"
-EXPECTED = r"expected must be at least 1 guess and an accuracy in \[0\.5, 1\), got"
-UNORDERED = [(-1, 2, 3), (2, -1, 3), (2, 2, 3), (math.nan, 1, 3), (1, math.nan, 3), (1, 1, math.nan), (1, 1, math.inf)]
 
 
 def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
@@ -77,15 +75,8 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         ),
         (lambda delta: two_sample_lower(1, 2, 1, 2, confidence=0.9, delta=delta), *DELTA),
         (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
-        (lambda delta: anytime(1, 1, 2, delta=delta), *DELTA),
         (lambda distance: approx(1, 2, 3, delta=0.1, distance=distance), *DISTANCE),
-        (lambda distance: anytime(1, 1, 2, distance=distance), *DISTANCE),
         (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
-        (lambda seen: anytime(*seen), UNORDERED, "correct and wrong guesses must be 0 or more and no more than runs"),
-        (lambda guesses: anytime(1, 1, 2, expected=(guesses, 0.6)), (0, math.inf, math.nan), EXPECTED),
-        (lambda accuracy: anytime(1, 1, 2, expected=(10, accuracy)), (0.4, 1.0, math.nan), EXPECTED),
-        (lambda look: look_confidence(look, 0.9), (0, -1, math.nan), "look must be at least 1, got"),
-        (lambda look: look_confidence(look, 0.9, 2), (3, 9), "look must be at most 2, got"),
         (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
         (
             lambda value: variational(values=(value, math.nan)),

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import CellRule, Event, cell
 from audit.exact import loss_distribution
-from audit.measure.choice import UNSEEN, Counted, count_event, expected_guesses
+from audit.measure.choice import UNSEEN, Counted, count_event
 from audit.measure.evaluation import check_question, detectable_loss, support_witness
 from audit.methods import Game, Gaussian, Rectangle, Renyi
 from audit.neighbors import NeighborPair
-from tests.audit.methods.cases import BOTH, WEIGHTS, audited, binned, named
+from tests.audit.methods.cases import BOTH, WEIGHTS, audited, named
 from tests.helpers import refused_like
 
 PAIR = NeighborPair.add_people([5, 7], cell=0)
@@ -44,12 +44,6 @@ def test_counts_of_two_sets_of_runs_add_up(x, y, cut):
         together = count_event(event, x, y)
         assert (Counted(parts[0]) + Counted(parts[1])).counts == together
         assert (Counted() + Counted(together)).counts == together
-
-
-def test_how_many_guesses_to_expect():
-    assert expected_guesses(named((10, 5, 5), (3, 20, 7)), 500) == (380, pytest.approx(30.5 / 39))
-    assert expected_guesses(named((0, 0, 20), (0, 0, 30)), 500) == (1, 0.5)
-    assert expected_guesses(binned((5, 5), (5, 5)), 500) is None
 
 
 def test_runs_unlike_those_that_chose_have_no_power():

@@ -7,30 +7,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.bounds.anytime import look_confidence
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.claims.families import FAMILIES
-from audit.methods import AnytimeGame, Game, Gaussian, OneRun, Rectangle, Renyi, Variation
+from audit.methods import Bets, Game, Gaussian, OneRun, Rectangle, Renyi, Variation
 from audit.methods.method import NAMED, method_for, method_named
 from tests.audit.methods.cases import BINS, BOTH, CLAIMS, MANY, ONE, audited, binned, lower, named, weighed
 
 
 @pytest.mark.parametrize(
-    ("claim", "fixed", "early", "few"),
+    ("claim", "fixed", "few"),
     [
-        (PureDP(1), Game, AnytimeGame, Rectangle),
-        (ApproxDP(1, 1e-6), Game, AnytimeGame, Rectangle),
-        (ZCDP(0.5), Renyi, Renyi, Renyi),
-        (GaussianDP(1), Gaussian, Gaussian, Gaussian),
-        (ApproxDP(0, 0.1), Variation, Variation, Variation),
+        (PureDP(1), Game, Rectangle),
+        (ApproxDP(1, 1e-6), Game, Rectangle),
+        (ZCDP(0.5), Renyi, Renyi),
+        (GaussianDP(1), Gaussian, Gaussian),
+        (ApproxDP(0, 0.1), Variation, Variation),
     ],
 )
-def test_the_promise_says_how_it_is_measured(claim, fixed, early, few):
+def test_the_promise_says_how_it_is_measured(claim, fixed, few):
     assert method_for(claim, 3, 0.9) == fixed(claim, 3, 0.9)
-    assert type(method_for(claim, 1, 0.9, early=True)) is early
     assert type(method_for(claim, 1, 0.9, fewest=49)) is few
     assert type(method_for(claim, 1, 0.9, fewest=50)) is fixed
-    for method in (fixed, early, few, OneRun):
+    for method in (fixed, Bets, few, OneRun):
         assert method_named(method.bound, claim) is method
     assert fixed.coins == issubclass(fixed, Game)
 
@@ -83,7 +81,7 @@ def sides(runs, kinds):
 @pytest.mark.parametrize(
     ("method", "claim", "distance"),
     [
-        *((method, claim, 1) for method in (Game, AnytimeGame, Rectangle) for claim in (PureDP(1), ApproxDP(1, 0.1))),
+        *((method, claim, 1) for method in (Game, Rectangle) for claim in (PureDP(1), ApproxDP(1, 0.1))),
         *((Game, ApproxDP(1, 0.05), 2), (Rectangle, ApproxDP(1, 0.05), 2), (Gaussian, GaussianDP(1), 2)),
         *((Renyi, ZCDP(0.5), 1), (Renyi, ZCDP(0.5), 3)),
     ],
@@ -116,16 +114,6 @@ def test_a_group_shares_its_loss(method):
     assert group.ceiling == pytest.approx(alone.ceiling / shared, rel=1e-9)
     assert (alone.distance, group.distance) == (1, 4)
     assert alone.verdict == "violated" != group.verdict
-
-
-@pytest.mark.parametrize("method", [Gaussian, Renyi, Variation])
-def test_every_look_has_its_share_of_the_error(method):
-    how, counts = method(CLAIMS[method], 2, 0.95), named((90, 5, 5), (5, 90, 5))
-    for look in (1, 2, 9):
-        alone = method(CLAIMS[method], 2, look_confidence(look, 0.95))
-        assert lower(how, counts, look=look) == lower(alone, counts)
-    assert how.stopped_early(how.basis(BOTH, look=1))
-    assert not how.stopped_early(how.basis(BOTH))
 
 
 @pytest.mark.parametrize("method", CLAIMS)

@@ -1,4 +1,4 @@
-"""The guessing game, at one look and at many: its bound by hand, its power exactly, its coverage exactly."""
+"""The guessing game: its bound by hand, its power exactly, its coverage exactly."""
 
 import math
 
@@ -9,38 +9,32 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom
 
-from audit.bounds.anytime import anytime_game_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.claims import ApproxDP, PureDP
 from audit.events import cell
-from audit.methods import AnytimeGame, Game
+from audit.methods import Game
 from audit.methods.game import detectable_epsilon
 from audit.methods.method import fewest
 from tests.audit.methods.cases import GUESSED, lower, named
 
 
-def detectable(epsilon, guessed, *, confidence=0.95, distance=1, delta=0.0, runs=None, method=Game):
-    how = method(ApproxDP(epsilon, delta), distance, confidence)
+def detectable(epsilon, guessed, *, confidence=0.95, distance=1, delta=0.0, runs=None):
+    how = Game(ApproxDP(epsilon, delta), distance, confidence)
     counts = named((guessed, 0, (runs or guessed) - guessed), (0, 0, 0))
-    return how.detectable(counts, {"expected": None})
+    return how.detectable(counts, {})
 
 
 # Known truth
 
 
-@given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.floats(1, 1000))
-def test_the_numbers_are_those_of_the_bounds(x, y, confidence, distance, delta, guesses):
+@given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3))
+def test_the_numbers_are_those_of_the_bounds(x, y, confidence, distance, delta):
     correct, guessed, runs = x[0] + y[1], x[0] + x[1] + y[0] + y[1], sum(x) + sum(y)
     common = {"confidence": confidence, "delta": delta, "distance": distance}
     pure = float(guessing_game_lower(correct, guessed, confidence=confidence)) / distance
     assert lower(Game(PureDP(1), distance, confidence), named(x, y)) == pure
     claim = ApproxDP(1.0, delta)
     assert lower(Game(claim, distance, confidence), named(x, y)) == approx_game_lower(correct, guessed, runs, **common)
-    expected = (guesses, 0.75)
-    sequential = AnytimeGame(claim, distance, confidence)
-    found = anytime_game_lower(correct, guessed - correct, runs, expected=expected, **common)
-    assert lower(sequential, named(x, y), expected=expected) == found
-    assert lower(sequential, named(x, y), expected=expected, look=7) == found  # no look costs more than another
     swapped = named((y[1], y[0], y[2]), (x[1], x[0], x[2]))
     assert lower(Game(claim, distance, confidence), swapped) == lower(Game(claim, distance, confidence), named(x, y))
 
@@ -63,13 +57,11 @@ def test_what_no_count_shows_is_never_detected():
     # Beyond what a probability in floating point can tell from 1.
     assert detectable_epsilon(PureDP(1), 1, 10**17, 10**17, 10**17) == math.inf
     assert detectable(40.0, 10**6) == math.inf
-    assert detectable(40.0, 10**6, method=AnytimeGame) == detectable(1e4, 10**6, method=AnytimeGame) == math.inf
 
 
 # What chance in the choice of the event takes from it
 
 
-@pytest.mark.parametrize("method", [Game, AnytimeGame])
 @pytest.mark.parametrize(
     ("claim", "distance", "missing"),
     [
@@ -80,19 +72,19 @@ def test_what_no_count_shows_is_never_detected():
         (ApproxDP(0.5, 0.02), 1, [0.0, 0.0, 0.1, 0.6]),
     ],
 )
-def test_power_is_the_mean_over_the_events_that_may_be_chosen(method, claim, distance, missing):
+def test_power_is_the_mean_over_the_events_that_may_be_chosen(claim, distance, missing):
     """Law: of equally likely events each carries the loss but for what is missing of it."""
-    how, guessed, runs = method(claim, distance, 0.95), 300, 400
+    how, guessed, runs = Game(claim, distance, 0.95), 300, 400
     counts = [named((k, 0, runs - guessed), (guessed - k, 0, 0)) for k in range(guessed + 1)]
     seen = np.array([lower(how, count) > claim.epsilon for count in counts])
-    found = how.detectable(counts[0], {"expected": None, "shortfalls": missing})
+    found = how.detectable(counts[0], {"shortfalls": missing})
     pair, power = claim.at(found).group(distance), []
     for lost in missing:
         right = expit(pair.epsilon - lost)
         right += pair.forgiven * runs / guessed * (1 - right)
         power.append(binom.pmf(np.arange(guessed + 1), guessed, right)[seen].sum())
     assert np.mean(power) == pytest.approx(0.8, abs=1e-8)
-    least = how.detectable(counts[0], {"expected": None})
+    least = how.detectable(counts[0], {})
     assert least - 1e-8 <= found <= least + max(missing) / distance + 1e-8
 
 

@@ -65,7 +65,10 @@ def test_the_kinds_are_all_there_are(saved):
 
 def swapped(counts):
     """As many runs, of which others speak for the other database."""
-    first, *_, last = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
+    parts = sorted((key for key in counts["x"] if key != "runs"), key=counts["x"].__getitem__)
+    if not parts:  # bets on scores have their own
+        return {"x": counts["y"], "y": counts["x"]}
+    first, *_, last = parts
     return {**counts, "x": {**counts["x"], first: counts["x"][last], last: counts["x"][first]}}
 
 
@@ -94,7 +97,9 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
         if says_the_same(read):
             assert change.keys() <= {"counts"}  # a bound of 0 stays 0
             continue
-        with pytest.raises(ValueError, match=r"must follow from the counts|regions must be|must be that of the event"):
+        with pytest.raises(
+            ValueError, match=r"must follow from the counts|regions must be|must be that of the event|bets must be"
+        ):
             verify_result(read)
 
 
@@ -142,15 +147,18 @@ def test_a_witness_stands_as_it_is(saved):
         ({"selection": 10**6}, "runs must be those that choose and those that count, got 1000000 and 2800 of 4000"),
         ({"detectable": 9.0, "verdict": "no power"}, r"^detectable must follow from the counts: 1\.\d+, got 9$"),
         ({"verdict": "no power"}, "^the verdict must follow from the counts: 'not refuted', got 'no power'$"),
-        ({"kind": "early gaussian", "basis": {"look": 0}}, "the bound must be for an audit with stop='early'"),
-        ({"kind": "fixed zcdp", "basis": {"look": 2}}, "the bound must be for an audit with stop='fixed'"),
+        ({"kind": "early pure", "bound": "guessing game"}, "the bound must be for an audit with stop='early'"),
+        ({"kind": "fixed zcdp", "bound": "bets on guesses"}, "the bound must be for an audit with stop='fixed'"),
+        ({"kind": "fixed zcdp", "basis": {"look": 2}}, "an earlier version stopped this audit early, by 'variational"),
+        ({"kind": "early pure", "basis": {"bets": [[2, 0.5, 0.5, 9, 9, 0]]}}, r"bets must be on the \d+ counted runs"),
+        ({"kind": "early pure", "basis": {"bets": [[2, 0.5]]}}, r"bets must be on the \d+ counted runs"),
+        ({"kind": "early zcdp", "basis": {"scores": [[[1], [1], [1], [1], [1]]]}}, "bets must be on the"),
         ({"kind": "fixed zcdp", "basis": {"order": 1.5}}, "must follow from the counts"),
         ({"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
-        ({"bound": "anytime-valid guessing game"}, "the bound must be for an audit with stop='fixed'"),
-        ({"bound": "anytime-valid guessing game", "provenance": {}}, "must have expected in its basis or counts"),
+        ({"bound": "bets on guesses", "provenance": {}}, "must have bets in its basis or counts"),
         (
-            {"bound": "anytime-valid guessing game", "provenance": {}, "basis": {"expected": []}},
-            "must have something else in its basis or counts",
+            {"bound": "anytime-valid guessing game", "basis": {"expected": None}},
+            "an earlier version stopped this audit",
         ),
         ({"bound": "one-run guessing game"}, "runs must be those that choose and those that count"),
         ({"bound": "one-run guessing game", "size": 1, "provenance": {}}, "must have most in its basis"),
@@ -243,7 +251,8 @@ def test_a_promise_is_rejected_up_to_the_bound_and_no_further(saved, kind):
     events = [Event(body, one["counts"], one["basis"]) for one in (body, *body["others"])]
     near = 1e-3 if result.claim.kind == "zcdp" else 1e-5
     if bound := result.measured.budget:
-        rejected = [any(event.rejects(bound * by) for event in events) for by in (1 - near, 1 + near)]
+        beyond = near if "bets" not in result.bound else 0.0051  # bets test budgets of a grid
+        rejected = [any(event.rejects(bound * by) for event in events) for by in (1 - near, 1 + beyond)]
         assert rejected == [True, False]
     if result.bound in GAMES and result.claim.kind in ("pure", "approx") and not body["others"]:
         powerful = [events[0].powerful(result.detectable * by) for by in (1 - 1e-5, 1 + 1e-5)]

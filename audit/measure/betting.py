@@ -1,0 +1,208 @@
+"""Audits that may stop early: every run counts, teaches the rule of the next ones, and may be the last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.attacks import Attack
+from audit.events import Event, Rule, WeightRule
+from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event, points, registered_choice
+from audit.methods.betting import FIRST, Bets, block_size, likely, prior
+from audit.methods.method import Basis, Floats
+from audit.outputs import read_outputs
+from audit.sampling.independence import Spread, check_calls
+from audit.sampling.runs import GivenRuns, MechanismRuns
+from audit.sampling.streams import Phase, stream
+from audit.values import unlike_numbers
+
+__all__ = ["STOPPED", "bet_on_runs"]
+
+TAUGHT, KEPT = 20_000, 2**25  # runs after which the rule stays, and numbers of outputs that are kept to choose it
+AGAIN = 1.3  # ratio of runs between two such questions
+STOPPED = "stopped by the user after {:,} runs: the bound holds"
+
+
+@dataclass
+class _Past:
+    """Outputs on `x` and on `y` from which rules are chosen."""
+
+    runs: MechanismRuns
+    outputs: list[NDArray[Any]]
+
+    def given(self, number: int) -> GivenRuns:
+        """Return these outputs as a source for the choice of a rule."""
+        root = stream(self.runs.root, Phase.STAGE, number, 2)
+        given = GivenRuns.shuffled(self.runs.pair, root, self.runs.kind, self.outputs)
+        return replace(given, mechanism=self.runs.mechanism)
+
+    @property
+    def teaches(self) -> bool:
+        """Whether more outputs fit, and may improve the rule."""
+        return sum(map(len, self.outputs)) < min(TAUGHT, KEPT // self.cells)
+
+    @property
+    def cells(self) -> int:
+        """How many numbers take as much memory as one output."""
+        kind = self.runs.kind
+        return max(1, kind.letters if kind.shape is None else math.prod(kind.shape))
+
+    def add(self, fresh: list[NDArray[Any]]) -> None:
+        """Keep more outputs; if they are not the expected numbers, all later ones are read as text."""
+        if self.runs.kind.shape is not None and any(unlike_numbers(side).any() for side in fresh):
+            self.runs = replace(self.runs, kind=replace(self.runs.kind, shape=None))
+            fresh = [side[unlike_numbers(side) == 0] for side in fresh]
+            self.outputs = [read_outputs(side, self.runs.kind) for side in self.outputs]
+            fresh = [read_outputs(side, self.runs.kind) for side in fresh]
+        self.outputs = [np.concatenate(both) for both in zip(self.outputs, fresh, strict=True)]
+
+
+def bet_on_runs(
+    runs: MechanismRuns,
+    taught: list[NDArray[Any]],
+    method: Bets,
+    attack: Attack,
+    event: Event | None,
+    *,
+    size: int,
+    made: int,
+    say: Callable[[str], None],
+) -> tuple[Choice, list[str]]:
+    """Bet on blocks of runs until the promise is refuted, a small violation would have been, or `size` runs are made.
+
+    Outputs that were `taught` choose the first rule; `made` runs were made so far, these included. Return the rule of
+    the last bet, with the counts of all, and remarks.
+    """
+    past, coins = _Past(runs, taught), np.random.default_rng(stream(runs.root, Phase.COINS))
+    chosen, asked, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
+    try:
+        while made < size:
+            if not bettors or (event is None and past.teaches):
+                chosen = _choice(past, method, attack, event, bettors, max(block_size(made, size), made))
+                bettors = bettors or [_Bettor() for _ in chosen.events]
+                for bettor, seen in zip(bettors, _tallies(chosen, past.outputs), strict=True):
+                    bettor.seen = seen
+            block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
+            on_y = int(coins.binomial(block, 0.5))
+            fresh = past.runs.outputs((block - on_y, on_y), Phase.STAGE, betted)
+            calls = past.runs.groups((block - on_y, on_y), Phase.STAGE)[0]
+            for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
+                bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
+            if chosen.new is not None:
+                chosen.unlike[0] += block
+                chosen.unlike[1] += sum(float(side.sum()) for side in chosen.runs.scored(chosen.new, fresh))
+            past.add(fresh)
+            made, betted = made + block, betted + 1
+            known = [
+                (bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)
+            ]
+            evidence = max(method.evidence(basis) for _, basis in known)
+            odds, decide = (math.exp(min(log, 700.0)) for log in (evidence, method.needed))
+            say(f"odds of {odds:,.3g} to 1 against the promise, {decide:,.3g} decide")
+            if evidence >= method.needed and max(method.lower(*one) for one in known) > method.claim.budget:
+                break
+            if made >= AGAIN * asked:
+                asked = made
+                if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*known[0]):
+                    break
+    except KeyboardInterrupt:
+        if not betted:
+            raise
+        notes.append(STOPPED.format(made))
+    bases = [bettor.basis(one) | chosen.unseen() for bettor, one in zip(bettors, chosen.events, strict=True)]
+    for place, one in enumerate(chosen.events):
+        scored = chosen.runs.scored(one.event.statistic, past.outputs)
+        chosen.guessed[place] = [one.event.rule.guess(side) for side in scored]
+    chosen = replace(chosen, runs=replace(past.runs, read=chosen.runs.read, read_shape=chosen.runs.read_shape))
+    counted = [bettor.counted for bettor in bettors]
+    runs_bet = sum(side["runs"] for side in counted[0].counts.values())
+    return chosen.counted(counted, bases, size=made, selection=made - runs_bet), notes
+
+
+def _choice(
+    past: _Past, method: Bets, attack: Attack, event: Event | None, bettors: Sequence[_Bettor], counting: int
+) -> Choice:
+    """Return the registered event, or those that all outputs so far choose for the next bet."""
+    rows = bettors[0].rows if bettors else []
+    given = past.given(len(rows))
+    if event is not None:
+        return registered_choice(event, given)
+    choosing = 2 * min(map(len, past.outputs))
+    chosen = choose_event(given, replace(method, last=tuple(map(tuple, rows[-1:]))), attack, choosing, counting)
+    events = chosen.events[: method.places]
+    return replace(chosen, events=tuple(replace(one, share=1 / len(events)) for one in events))
+
+
+def _tallies(chosen: Choice, outputs: Sequence[NDArray[Any]]) -> list[Floats]:
+    """Return how many outputs on `x` and on `y` have each guess of an event (`x`, none, `y`), or are in each bin."""
+    tallies = []
+    for one in chosen.events:
+        rule, sides = one.event.rule, chosen.runs.scored(one.event.statistic, outputs)
+        if isinstance(rule, WeightRule):
+            tallies.append([np.bincount(rule.bins(side), minlength=rule.weights.size) for side in sides])
+        else:
+            tallies.append([np.bincount(rule.guess(side) + 1, minlength=3) for side in sides])
+    return [np.array(tally, float) for tally in tallies]
+
+
+def _spread(chosen: Choice, event: Event, outputs: Sequence[NDArray[Any]], calls: list[NDArray[np.intp]]) -> Spread:
+    """Return how counts vary between calls, if calls have several runs; refuse runs that depend on each other."""
+    if max(int(sizes.max(initial=0)) for sizes in calls) <= 1:
+        return Spread()
+    sides = chosen.runs.scored(event.statistic, outputs)
+    check_calls("the guess", [event.rule.guess(side) for side in sides], calls)
+    return Spread.of(points(event.rule, *sides), calls)
+
+
+@dataclass
+class _Bettor:
+    """The bets on one event after another, each chosen from earlier runs."""
+
+    rows: list[list[Any]] = field(default_factory=list)
+    counted: Counted = field(default_factory=Counted)
+    seen: Floats = field(default_factory=lambda: np.zeros((2, 3)))  # tallies of the rule in use, on all earlier outputs
+
+    def bet(self, rule: Rule, now: Floats, spread: Spread) -> None:
+        """Add a bet on the tallies of fresh outputs."""
+        runs = [int(side.sum()) for side in now]
+        if isinstance(rule, WeightRule):
+            sides = [0, 1] if rule.toward == "y" else [1, 0]
+            expected = [np.round(likely(self.seen[side]), 9).tolist() for side in sides]
+            row = [rule.weights.tolist(), *expected, *(now[side].astype(int).tolist() for side in sides)]
+            counts = {name: {"runs": number} for name, number in zip("xy", runs, strict=True)}
+        else:
+            row = [rule.parameters()["regions"], *_shares(self.seen), sum(runs), *map(int, _right_and_wrong(now))]
+            counts = {
+                name: {"runs": number, "guessed_x": int(side[0]), "guessed_y": int(side[2])}
+                for name, number, side in zip("xy", runs, now, strict=True)
+            }
+        self.rows, self.counted, self.seen = (
+            [*self.rows, row],
+            self.counted + Counted(counts, (spread,)),
+            self.seen + now,
+        )
+
+    def basis(self, one: Selected) -> Basis:
+        """Return the inputs of the bound besides the counts."""
+        basis = Basis(scores=self.rows) if isinstance(one.event.rule, WeightRule) else Basis(bets=self.rows)
+        if one.share < 1:
+            basis["share"] = one.share
+        if self.counted.inflation > 1:
+            basis["inflation"] = self.counted.inflation
+        return basis
+
+
+def _right_and_wrong(tally: Floats) -> tuple[float, float]:
+    return float(tally[0, 0] + tally[1, 2]), float(tally[0, 2] + tally[1, 0])
+
+
+def _shares(seen: Floats) -> tuple[float, float]:
+    """Return the expected shares of right and wrong guesses if a fair coin picks the database."""
+    runs = float(seen.sum())
+    right, wrong = _right_and_wrong(seen / np.maximum(seen.sum(axis=1, keepdims=True), 1.0))
+    return prior(runs, runs * right / 2, runs * wrong / 2)
