@@ -12,7 +12,7 @@ from scipy import special
 
 from audit.bounds.limits import check_confidence
 
-__all__ = ["Bet", "Lines", "betting_evidence", "betting_lower", "growth", "score_growth", "staked", "total"]
+__all__ = ["Bet", "betting_evidence", "betting_lower"]
 
 Floats = NDArray[np.float64]
 Lines = tuple[Floats, Floats]  # epsilons and deltas of (epsilon, delta) promises, each of shape (lines,)

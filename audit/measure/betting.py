@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks import Attack
+from audit.bounds.betting import Bet
 from audit.events import Event, Rule, WeightRule
 from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event, points, registered_choice
-from audit.methods.betting import FIRST, Bets, block_size, likely, prior
+from audit.methods.betting import FIRST, GUESSED, SCORED, Bets, block_size, likely, shares
 from audit.methods.method import Basis, Floats
 from audit.outputs import read_outputs
 from audit.sampling.independence import Spread, check_calls
@@ -132,8 +133,9 @@ def _choice(
     given = past.given(len(rows))
     if event is not None:
         return registered_choice(event, given)
+    last = tuple(Bet(*(row[name] for name in GUESSED)) for row in rows[-1:])
     choosing = 2 * min(map(len, past.outputs))
-    chosen = choose_event(given, replace(method, last=tuple(map(tuple, rows[-1:]))), attack, choosing, counting)
+    chosen = choose_event(given, replace(method, last=last), attack, choosing, counting)
     events = chosen.events[: method.places]
     return replace(chosen, events=tuple(replace(one, share=1 / len(events)) for one in events))
 
@@ -163,7 +165,7 @@ def _spread(chosen: Choice, event: Event, outputs: Sequence[NDArray[Any]], calls
 class _Bettor:
     """The bets on one event after another, each chosen from earlier runs."""
 
-    rows: list[list[Any]] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
     counted: Counted = field(default_factory=Counted)
     seen: Floats = field(default_factory=lambda: np.zeros((2, 3)))  # tallies of the rule in use, on all earlier outputs
 
@@ -173,10 +175,15 @@ class _Bettor:
         if isinstance(rule, WeightRule):
             sides = [0, 1] if rule.toward == "y" else [1, 0]
             expected = [np.round(likely(self.seen[side]), 9).tolist() for side in sides]
-            row = [rule.weights.tolist(), *expected, *(now[side].astype(int).tolist() for side in sides)]
+            values = [rule.weights.tolist(), *expected, *(now[side].astype(int).tolist() for side in sides)]
+            row: dict[str, Any] = dict(zip(SCORED, values, strict=True))
             counts = {name: {"runs": number} for name, number in zip("xy", runs, strict=True)}
         else:
-            row = [rule.parameters()["regions"], *_shares(self.seen), sum(runs), *map(int, _right_and_wrong(now))]
+            rates = self.seen / np.maximum(self.seen.sum(axis=1, keepdims=True), 1.0)
+            regions, seen = rule.parameters()["regions"], float(self.seen.sum())
+            right, wrong = int(now[0, 0] + now[1, 2]), int(now[0, 2] + now[1, 0])
+            bet = Bet(regions, *shares(rates, seen), sum(runs), right, wrong)
+            row = dict(zip(GUESSED, bet, strict=True))
             counts = {
                 name: {"runs": number, "guessed_x": int(side[0]), "guessed_y": int(side[2])}
                 for name, number, side in zip("xy", runs, now, strict=True)
@@ -189,20 +196,9 @@ class _Bettor:
 
     def basis(self, one: Selected) -> Basis:
         """Return the inputs of the bound besides the counts."""
-        basis = Basis(scores=self.rows) if isinstance(one.event.rule, WeightRule) else Basis(bets=self.rows)
+        basis = Basis(bets=self.rows)
         if one.share < 1:
             basis["share"] = one.share
         if self.counted.inflation > 1:
             basis["inflation"] = self.counted.inflation
         return basis
-
-
-def _right_and_wrong(tally: Floats) -> tuple[float, float]:
-    return float(tally[0, 0] + tally[1, 2]), float(tally[0, 2] + tally[1, 0])
-
-
-def _shares(seen: Floats) -> tuple[float, float]:
-    """Return the expected shares of right and wrong guesses if a fair coin picks the database."""
-    runs = float(seen.sum())
-    right, wrong = _right_and_wrong(seen / np.maximum(seen.sum(axis=1, keepdims=True), 1.0))
-    return prior(runs, runs * right / 2, runs * wrong / 2)

@@ -41,6 +41,8 @@ from audit.written import titles
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
 
+LEAST_EARLY = 20  # runs of an audit that may stop early: 12 look at the mechanism
+
 
 def measure_loss(
     mechanism: Mechanism,
@@ -95,8 +97,8 @@ def measure_loss(
         Ctrl-C: then the result is that of the runs so far.
     store : str or pathlib.Path, optional
         Folder that keeps finished blocks of runs, from which the same call continues if an audit was killed; without
-        `rng` it takes the seed with which the audit began. It holds scores of outputs: delete it once you have saved
-        the result.
+        `rng` it takes the seed with which the audit began. It holds scores of outputs, or with ``stop="early"`` the
+        outputs: delete it once you have saved the result.
     progress : bool, optional
         Show progress: a bar on a terminal after five seconds, elsewhere a line a minute on standard error. Default: on
         a terminal only.
@@ -138,7 +140,7 @@ def measure_loss(
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     attack = check_question(claim, pair.relation, attack, event, confidence)
-    size = whole_number("size", size, least=1)
+    size = whole_number("size", size, least=LEAST_EARLY if stop == "early" else 1)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
@@ -163,6 +165,8 @@ def measure_loss(
         with progress_bar(runs.name, size, visible=progress) as advance:
             runs = replace(runs, kind=probes.kind, advance=advance)
             if isinstance(method, Bets):
+                if probes.made >= size:
+                    raise ValueError(f"size must leave runs to count, got {size}, and {probes.made} were made already")
                 counts = {"size": size, "made": probes.made}
                 chosen, notes = bet_on_runs(
                     runs, probes.outputs, method, attack, event, **counts, say=partial(advance, 0)

@@ -19,9 +19,12 @@ from audit.methods.game import Game
 from audit.methods.method import LEAST_EXCESS, POWER, Basis, Counts, Floats, Method, guesses, register_method
 from audit.methods.variation import Variation
 
-__all__ = ["FIRST", "Bets", "block_size", "prior"]
+__all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "likely", "prior"]
 
 LEVELS = 32  # most values of a score
+# What a saved bet has: the columns of a `Bet`, and the rows of a bet on a score.
+GUESSED = ("regions", "right_share", "wrong_share", "runs", "right", "wrong")
+SCORED = ("score", "share_other", "share_likely", "runs_other", "runs_likely")
 Seen = tuple[int, float, float]  # regions of a rule, and shares of the runs in which it guesses, and wrongly
 ALWAYS: Seen = (2, 1.0, 0.5)
 FIRST, GROWTH = 8, 1.25  # runs of the first bet, and ratio of all runs before and after a bet
@@ -48,18 +51,27 @@ class Bets(Method):
     coins = True
     simulated = True
 
-    last: tuple[Sequence[float], ...] = ()  # the last bet, if there is one: the next rule suits its line
+    last: tuple[Bet, ...] = ()  # the last bet, if there is one: the next rule suits its line
 
     def choose(
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
         """Return the event with the largest expected bound at a line of the promise; for rho, also the best score."""
-        events = self._game.choose(statistics, x, y, families=families, counting=counting)[:1]
+        events = self._game.choose(statistics, x, y, families=families, counting=counting)
+        if self.claim.parameter == "delta":  # rules with the same difference of probabilities may vary very differently
+            return sorted(events, key=lambda event: self._expected_growth(event, statistics, x, y))[-1:]
         if self.places == 1:
-            return events
+            return events[:1]
         score = select_weights(statistics, x, y, counting=counting, confidence=self.confidence)
         assert isinstance(score.rule, WeightRule)
-        return [*events, replace(score, rule=coarser(score.rule))]
+        return [*events[:1], replace(score, rule=coarser(score.rule))]
+
+    def _expected_growth(self, event: Event, statistics: tuple[Statistic, ...], x: Floats, y: Floats) -> float:
+        """Return the growth of a bet on an event by the rates of its guesses on selection runs."""
+        column = statistics.index(event.statistic)
+        rates = [np.bincount(event.rule.guess(side[:, column]) + 1, minlength=3) / len(side) for side in (x, y)]
+        bet = event.rule.parameters()["regions"], *shares(np.array(rates), len(x) + len(y)), 0, 0, 0
+        return float(staked([bet], [self.promise])[-1][0, 0, 0])
 
     @property
     def places(self) -> int:
@@ -99,19 +111,16 @@ class Bets(Method):
 
     def check(self, counts: Counts, basis: Basis) -> None:
         """Refuse bets that are not on these counts."""
-        runs, found = sum(side["runs"] for side in counts.values()), (-1, 0, 0)
-        right, guessed = (0, 0) if "scores" in basis else guesses(counts)[:2]
-        if "scores" in basis:
-            if all(len(bet) == 5 and len({len(row) for row in bet}) == 1 for bet in basis["scores"]):
-                found = sum(_sizes(basis)), 0, 0
-            shares = [number for bet in basis["scores"] for row in bet[1:] for number in row]
+        bets: Any = basis["bets"]
+        runs = sum(side["runs"] for side in counts.values())
+        if _on_scores(bets):
+            whole = all(len({len(bet[name]) for name in SCORED}) == 1 for bet in bets)
         else:
-            if all(len(bet) == 6 and bet[0] in (0, 1, 2) for bet in basis["bets"]):
-                _, _, _, *totals = (int(sum(column)) for column in zip(*basis["bets"], strict=True))
-                found = totals[0], totals[1], totals[2]
-            shares = [number for bet in basis["bets"] for number in bet]
-        if found != (runs, right, guessed - right) or min(shares, default=0) < 0:
-            raise ValueError(f"bets must be on the {runs} counted runs, in shares and counts of 0 or more")
+            right, guessed, _ = guesses(counts)
+            whole = all(bet["regions"] <= 2 for bet in bets)
+            whole &= [sum(bet[name] for bet in bets) for name in ("right", "wrong")] == [right, guessed - right]
+        if not whole or sum(_sizes(bets)) != runs:
+            raise ValueError(f"bets must be on the {runs} counted runs, with their guesses")
 
     def evidence(self, basis: Basis) -> float:
         """Return the largest log of the money so far, in bets against the promise."""
@@ -121,10 +130,12 @@ class Bets(Method):
 
     def _evidence(self, basis: Basis, budgets: Floats) -> Floats:
         """Return the log of the money after each bet against promises with other budgets, (promises, bets)."""
-        if "scores" in basis:
-            rhos = budgets * self.distance**2
-            return total(score_growth(basis["scores"], rhos).cumsum(axis=1)).T
-        return betting_evidence(basis["bets"], [lines(self.claim, self.distance, float(budget)) for budget in budgets])
+        bets: Any = basis["bets"]
+        if _on_scores(bets):
+            rows = [[bet[name] for name in SCORED] for bet in bets]
+            return total(score_growth(rows, budgets * self.distance**2).cumsum(axis=1)).T
+        rows = [[bet[name] for name in GUESSED] for bet in bets]
+        return betting_evidence(rows, [lines(self.claim, self.distance, float(budget)) for budget in budgets])
 
     @property
     def needed(self) -> float:
@@ -133,7 +144,7 @@ class Bets(Method):
 
     def settled(self, counts: Counts, basis: Basis) -> bool:
         """Return whether the runs so far would have refuted the promise, had the loss been a tenth more."""
-        return self.detection(self.claim.at(self._little_more), _sizes(basis), _seen(counts, basis)) >= POWER
+        return self.detection(self.claim.at(self._little_more), _sizes(basis["bets"]), _seen(counts, basis)) >= POWER
 
     @property
     def _little_more(self) -> float:
@@ -143,14 +154,14 @@ class Bets(Method):
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove: that of runs without wrong guesses."""
         sure, past = [], TAUGHT
-        for runs in _sizes(basis):
-            sure.append([2, *prior(past, past, 0), runs, runs, 0])
+        for runs in _sizes(basis["bets"]):
+            sure.append(dict(zip(GUESSED, (2, *prior(past, past, 0), runs, runs, 0), strict=True)))
             past += runs
         return self.lower(counts, {"bets": sure, "share": basis.get("share", 1.0)})
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that the runs detect with power 0.8, in simulated audits."""
-        return self._detectable(tuple(_sizes(basis)), _seen(counts, basis))
+        return self._detectable(tuple(_sizes(basis["bets"])), _seen(counts, basis))
 
     @lru_cache(maxsize=8)  # noqa: B019  every event of an audit has the same
     def _detectable(self, sizes: tuple[int, ...], seen: Seen) -> float:
@@ -245,6 +256,11 @@ def prior(runs: Any, right: Any, wrong: Any) -> tuple[Any, Any]:
     return (right + 0.5) / (runs + 1), (wrong + 0.5) / (runs + 1)
 
 
+def shares(rates: Floats, runs: float) -> tuple[float, float]:
+    """Return the expected shares of right and wrong guesses, from the rates of guesses on `x` and on `y`."""
+    return prior(runs, runs / 2 * float(rates[0, 0] + rates[1, 2]), runs / 2 * float(rates[0, 2] + rates[1, 0]))
+
+
 def likely(counts: Floats) -> Floats:
     """Return the expected probabilities of the values of a score, from past counts of each, in the last axis."""
     return np.asarray((counts + 1 / counts.shape[-1]) / (counts.sum(axis=-1, keepdims=True) + 1))
@@ -258,19 +274,24 @@ def coarser(rule: WeightRule) -> WeightRule:
     return replace(rule, edges=rule.edges[starts[1:] - 1], weights=np.round(weights, 6))
 
 
-def _sizes(basis: Basis) -> list[int]:
+def _on_scores(bets: Any) -> bool:
+    return bool(bets) and "score" in bets[0]
+
+
+def _sizes(bets: Any) -> list[int]:
     """Return the runs of each bet."""
-    if "scores" in basis:
-        return [int(sum(other) + sum(ours)) for *_, other, ours in basis["scores"]]
-    return [int(bet[3]) for bet in basis["bets"]]
+    if _on_scores(bets):
+        return [sum(bet["runs_other"]) + sum(bet["runs_likely"]) for bet in bets]
+    return [bet["runs"] for bet in bets]
 
 
 def _seen(counts: Counts, basis: Basis) -> Seen:
     """Return how many databases the last rule could name, and the shares of guesses and of wrong ones of all rules."""
-    if not basis.get("bets"):
+    bets: Any = basis["bets"]
+    if not bets or _on_scores(bets):
         return ALWAYS
     right, guessed, runs = guesses(counts)
-    return max(1, int(basis["bets"][-1][0])), max(guessed, 1) / runs, (guessed - right) / runs
+    return max(1, bets[-1]["regions"]), max(guessed, 1) / runs, (guessed - right) / runs
 
 
 def block_size(made: int, size: int) -> int:

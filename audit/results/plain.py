@@ -23,14 +23,16 @@ MOST = LARGEST - 1
 Rule = tuple[type, float, float]  # int or float, smallest, largest
 RULES: dict[Rule, str] = {
     (int, 0, MOST): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks choosing most "
-    "draws areas units resamples entries entries_changed entry starts",
+    "draws areas units resamples entries entries_changed entry starts right wrong runs_other runs_likely",
     (int, 1, MOST): "size distance pairs components attempt call",
     (int, 0, math.inf): "seed seed_entropy",
     (float, 1, MOST): "inflation",
-    (float, 0, 1): "confidence share probability false_alarm false_detection",
+    (float, 0, 1): "confidence share probability false_alarm false_detection "
+    "right_share wrong_share share_other share_likely",
     (float, 0, MOST): "selection unseen expected shortfalls order lag change percentile multiplier",
     (float, 0, math.inf): "ceiling detectable rare measured seconds epsilon delta rho mu l1_change l2_change",
     (float, -MOST, MOST): "weights",
+    (float, -700, 700): "score",
 }
 OF_NAME = {name: rule for rule, names in RULES.items() for name in names.split()}
 NAMED_BY_OTHERS = ("mechanism", "software")
@@ -149,8 +151,7 @@ class Basis(TypedDict, total=False):
     inflation: int | float  # variance of the counts relative to independent runs; 1 if absent
     unseen: int | float  # share of counted runs whose output differs from all selection runs
     regions: int  # regions of the rule, one for each database that it may guess
-    bets: list[list[int | float]]  # regions, expected shares of right and wrong guesses, runs, right and wrong ones
-    scores: list[list[list[int | float]]]  # per bet: score, expected shares and counts on the other and likely database
+    bets: list[dict[str, int | float | list[int | float]]]  # in turn: what was expected, and what came
     weights: list[int | float]  # of bins of a likelihood ratio, in nats
     order: int | float  # of the Renyi divergence that the weights bound
     toward: Literal["x", "y"]  # the database whose law is the first argument of the divergence

@@ -17,6 +17,7 @@ from joblib.hashing import NumpyHasher
 from numpy.typing import NDArray
 
 from audit.io.files import Kind, check_writable, write_atomically, writing
+from audit.outputs import as_texts
 from audit.results.provenance import provenance
 from audit.sampling.streams import Seed, entropy_of, seed_sequence
 
@@ -64,10 +65,12 @@ class BlockStore:
         if hashlib.sha256(content[DIGEST:]).digest() != content[:DIGEST]:  # torn when the machine stopped
             return None
         values: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content[DIGEST:]), allow_pickle=False)
-        return values
+        return as_texts([text[:-1] for text in values.tolist()]) if values.dtype.kind == "U" else values
 
     def write(self, stream: np.random.SeedSequence, number: int, values: NDArray[Any]) -> None:
         """Store a finished block."""
+        if values.dtype.kind == "O":  # texts, each with an end: numpy drops zeros there
+            values = np.array([f"{text}." for text in values], str)
         buffer = io.BytesIO()
         np.lib.format.write_array(buffer, np.asarray(values), allow_pickle=False)
         path, content = self._path(stream, number), buffer.getvalue()

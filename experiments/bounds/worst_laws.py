@@ -29,14 +29,14 @@ from audit import (
     measure_loss_one_run,
     search_loss,
 )
-from audit.bounds.betting import growth, total
+from audit.bounds.betting import growth, score_growth, total
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import Claim
-from audit.methods.betting import prior
+from audit.methods.betting import likely, prior
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -87,7 +87,24 @@ def looks(epsilon: float, *, delta: float = 0.0, betting: bool = True) -> Draw:
         bets = np.stack([np.full(runs.shape, 2), *expected, runs, new[..., 0], new[..., 1]], axis=2)
         grown = growth(bets, [ApproxDP(epsilon, delta).lines()]).reshape(-1, *runs.shape)
         evidence = total(grown.cumsum(axis=1)).max(axis=0)
-        return lambda confidence: np.asarray(evidence / -math.log1p(-confidence))
+        return lambda confidence: np.where(evidence >= -math.log1p(-confidence), math.inf, math.nan)  # no bound
+
+    return draw
+
+
+def score_looks(rho: float) -> Draw:
+    """Bet on the likelihood ratio of a coin at every look; the largest evidence counts."""
+
+    def draw(share: float, audits: int, rng: Rng) -> Bounds:
+        p, q = coin_of(share * rho, 1)
+        sizes = np.broadcast_to(np.diff(LOOKS, prepend=0)[:, None], (LOOKS.size, audits))
+        on_y = rng.binomial(sizes, 0.5)
+        new = [rng.multinomial(runs, law) for runs, law in ((sizes - on_y, [q, p]), (on_y, [p, q]))]
+        past = [likely(side.cumsum(axis=0) - side) for side in new]
+        score = np.broadcast_to([math.log(p / q), math.log(q / p)], new[0].shape)
+        grown = score_growth(np.stack([score, *past, *new], axis=2).reshape(-1, 5, 2), [rho])
+        evidence = total(grown.reshape(-1, *sizes.shape).cumsum(axis=1)).max(axis=0)
+        return lambda confidence: np.where(evidence >= -math.log1p(-confidence), math.inf, math.nan)  # no bound
 
     return draw
 
@@ -325,6 +342,7 @@ CASES = (
     Case(RENYI, "variational, order 2, a coin", variational(0.3, 2.0, 500)),
     Case(LOOKING, "bets on guesses, epsilon 1", looks(1.0)),
     Case(LOOKING, "bets on guesses, epsilon 1, delta 0.01", looks(1.0, delta=0.01)),
+    Case(LOOKING, "bets on a score, a coin, rho 0.5", score_looks(0.5)),
     Case(ONE_RUN, "1,000 canaries, epsilon 1", one_run(1.0, 1000)),
     Case(ONE_RUN, "1,000 canaries, delta 1e-3: 40 revealed at once", one_run(1.0, 1000, delta=1e-3, leaked=40)),
     Case(ONE_RUN, "10,000 canaries, mu 1: 500 told together", one_run_together(1.0, 10_000, 500, 0.06)),

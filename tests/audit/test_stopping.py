@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from audit.bounds.betting import Bet
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event
 from audit.measure import betting
@@ -68,7 +69,8 @@ def test_bets_expect_what_earlier_runs_showed():
     """The first bet has seen ten runs, and half of one more of either kind: five runs on each database."""
     event = Event.at_least((), 1, low=0)
     for seed in range(5):
-        _, right, wrong, *_ = early(*TIGHT["pure"], size=40, event=event, rng=seed).basis["bets"][0]
+        bet = early(*TIGHT["pure"], size=40, event=event, rng=seed).basis["bets"][0]
+        right, wrong = bet["right_share"], bet["wrong_share"]
         seen = [11 * share - 0.5 for share in (right, wrong)]
         assert seen == pytest.approx(np.round(seen), abs=1e-9)
         assert right + wrong == pytest.approx(1)
@@ -137,10 +139,10 @@ def test_a_registered_event_spends_no_runs_on_choice():
     result = early(*TIGHT["pure"], size=600, event=event)
     assert result.event == "y if output >= 1, x if output <= 0"
     assert result.searched == "one event, registered beforehand"
-    assert all(bet[0] == 2 for bet in result.basis["bets"])
+    assert all(bet["regions"] == 2 for bet in result.basis["bets"])
 
 
-def test_other_outputs_than_numbers_teach_too():
+def test_other_outputs_than_numbers_teach_too(tmp_path):
     """Words at first, and words that come later among numbers."""
 
     def words(data, size, rng):
@@ -149,14 +151,16 @@ def test_other_outputs_than_numbers_teach_too():
     def later(data, size, rng):
         return [("x" if data and rng.random() < 0.5 else float(rng.normal())) for _ in range(size)]
 
-    assert early(words, PureDP(1.0)).verdict == early(later, PureDP(1.0)).verdict == "violated"
+    result = early(words, PureDP(1.0), store=tmp_path)
+    assert result.verdict == early(later, PureDP(1.0)).verdict == "violated"
+    assert early(words, PureDP(1.0), store=tmp_path).counts == result.counts
 
 
 def test_outputs_that_take_much_memory_are_dropped_and_the_rule_stays(monkeypatch):
     monkeypatch.setattr(betting, "KEPT", 60)
     result = early(leaky(2.0, 0.0), PureDP(1.0))
     assert result.verdict == "violated"
-    assert max(bet[3] for bet in result.basis["bets"]) <= 60
+    assert max(bet["runs"] for bet in result.basis["bets"]) <= 60
 
 
 LEFT = [0]  # runs until the user stops the audit
@@ -200,7 +204,7 @@ def test_a_method_of_bets_reads_the_last_line_of_the_promise():
     """Where nothing was bet, the next rule suits twice the promise, as the first one does."""
     how = Bets(GaussianDP(1.0), 1, 0.95)
     first = how._game.claim
-    assert Bets(GaussianDP(1.0), 1, 0.95, ((2, 0.5, 0.5, 8, 4, 4),))._game.claim == first
-    rare = Bets(GaussianDP(1.0), 1, 0.95, ((2, 0.1, 0.001, 800, 80, 1),))._game.claim
+    assert Bets(GaussianDP(1.0), 1, 0.95, (Bet(2, 0.5, 0.5, 8, 4, 4),))._game.claim == first
+    rare = Bets(GaussianDP(1.0), 1, 0.95, (Bet(2, 0.1, 0.001, 800, 80, 1),))._game.claim
     assert rare.epsilon > first.epsilon
     assert rare.delta < first.delta

@@ -153,8 +153,8 @@ def game(event: Event, epsilon: float) -> bool:
 def bets(event: Event, budget: float) -> bool:
     """Ville: the money of whoever bets against a promise that is kept grows so far with probability `error` only."""
     money, most = [0.0] * 3, 0.0
-    for bet in event.basis.get("scores") or event.basis["bets"]:
-        paid = _score_paid(bet, budget * event.distance**2) if len(bet) == 5 else _paid(bet, event.lines(budget))
+    for bet in event.basis["bets"]:
+        paid = _score_paid(bet, budget * event.distance**2) if "score" in bet else _paid(bet, event.lines(budget))
         money = [
             log + math.fsum(n * math.log1p(by * pay) for n, pay in paid) for log, by in zip(money, PLAYERS, strict=True)
         ]
@@ -162,9 +162,11 @@ def bets(event: Event, budget: float) -> bool:
     return most >= -math.log(event.error)
 
 
-def _paid(bet: list[float], lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _paid(bet: Json, lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return numbers of runs and what each paid, at the line and the stake that were expected to grow fastest."""
-    regions, right, wrong, runs, hits, misses = bet
+    right, wrong, regions, hits, misses = (
+        bet[name] for name in ("right_share", "wrong_share", "regions", "right", "wrong")
+    )
     none, best, fastest = max(0.0, 1 - right - wrong), (0.0, 0.0, 0.0), 0.0
     for epsilon, delta in lines:
         pays = 1 - delta * regions / 2, -math.exp(min(epsilon, 700.0)) - delta * regions / 2, -delta * regions / 2
@@ -177,18 +179,18 @@ def _paid(bet: list[float], lines: list[tuple[float, float]]) -> list[tuple[floa
         grown = math.fsum(share * math.log1p(low * pay) for share, pay in shares)
         if grown > fastest:
             fastest, best = grown, tuple(low * pay for pay in pays)
-    return list(zip((hits, misses, runs - hits - misses), best, strict=True))
+    return list(zip((hits, misses, bet["runs"] - hits - misses), best, strict=True))
 
 
-def _score_paid(bet: list[list[float]], rho: float) -> list[tuple[float, float]]:
+def _score_paid(bet: Json, rho: float) -> list[tuple[float, float]]:
     """Donsker and Varadhan: return numbers of runs and what each paid, for a score that was shifted to suit."""
-    score, of_other, of_likely, other, likely = bet
+    score, of_other, of_likely = bet["score"], bet["share_other"], bet["share_likely"]
     shift = math.log(math.fsum(p * math.exp(one) for p, one in zip(of_other, score, strict=True)))
     wins, losses = [2 * (one - shift) - rho for one in score], [2 - 2 * math.exp(one - shift) - rho for one in score]
     chances = [*zip(of_likely, wins, strict=True), *zip(of_other, losses, strict=True)]
     mean, square = (math.fsum(p * pay**k for p, pay in chances) / 2 for k in (1, 2))
     stake = min(max(mean / square, 0.0), -0.9 / min(wins + losses))
-    return [(n, stake * pay) for n, pay in zip(likely + other, wins + losses, strict=True)]
+    return [(n, stake * pay) for n, pay in zip(bet["runs_likely"] + bet["runs_other"], wins + losses, strict=True)]
 
 
 def rectangle(event: Event, epsilon: float) -> bool:

@@ -194,7 +194,7 @@ def test_a_file_of_another_form_is_refused(name, good_files, tmp_path, record_pr
     assert made == dict.fromkeys(texts, REFUSED)
 
 
-SIGNED = {"weights", "at", "loss", "low", "high", "value", "interval"}
+SIGNED = {"weights", "score", "at", "loss", "low", "high", "value", "interval"}
 
 
 @pytest.mark.reliability(row=7)

@@ -59,7 +59,7 @@ def counted(noise, rng, *, calls=CALLS, runs=RUNS):
     """What the best event gives for runs in calls."""
     event = Event.at_least((), 1.0, low=0.0)
     sides = [np.concatenate([side + noise(runs, rng) for _ in range(calls)]) for side in (0, 1)]
-    spread = Spread.of(choice._points(event.rule, *sides), [np.full(calls, runs)] * 2)
+    spread = Spread.of(choice.points(event.rule, *sides), [np.full(calls, runs)] * 2)
     return Counted(count_event(event, *sides), (spread,))
 
 
@@ -102,7 +102,7 @@ def test_weights_speak_as_much_as_the_calls_share():
     edges = np.linspace(-3, 3, 200)
     rule = WeightRule(edges, np.append(edges, 3.0))
     sides = [(rng.normal(size=(1000, RUNS)) + 0.3 * rng.normal(size=(1000, 1))).ravel() for _ in "xy"]
-    spread = Spread.of(choice._points(rule, *sides), [np.full(1000, RUNS)] * 2)
+    spread = Spread.of(choice.points(rule, *sides), [np.full(1000, RUNS)] * 2)
     assert spread.inflation() == pytest.approx(1 + 27 * 0.09 / 1.09, rel=0.1)
 
 

@@ -36,7 +36,7 @@ def noisy(counts: Any, size: int, rng: np.random.Generator) -> Any:
 def numbers(name: str, result: AuditResult) -> Rows:
     """Return the words and numbers of a result that a method says; what ties in its ratings may change by itself."""
     counts = [result.counts[side][key] for side in "xy" for key in sorted(result.counts[side])]
-    basis = [np.ravel(result.basis[key]) for key in sorted(result.basis) if key != "scores"]
+    basis = [np.ravel(result.basis[key]) for key in sorted(result.basis) if key != "bets"]
     row = [result.verdict, result.bound, result.event, result.measured.budget, result.ceiling, *few(counts)]
     return {name: row, name + TIES: [result.detectable, *chain.from_iterable(few(values.tolist()) for values in basis)]}
 

@@ -11,6 +11,7 @@ import pytest
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.measure.one_run import Canaries, measure_loss_one_run
+from audit.methods.betting import GUESSED, SCORED
 from audit.methods.method import NAMED
 from audit.neighbors import NeighborPair
 from audit.results import AuditResult
@@ -45,6 +46,7 @@ def made(kind):
 
 KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few") for family in CLAIMS]
 KINDS += ["cells pure", "cells zcdp"]
+BET = dict(zip(GUESSED, (2, 0.5, 0.5, 9, 9, 0), strict=True))
 saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})  # 5 s, once for all tests
 
 
@@ -150,9 +152,9 @@ def test_a_witness_stands_as_it_is(saved):
         ({"kind": "early pure", "bound": "guessing game"}, "the bound must be for an audit with stop='early'"),
         ({"kind": "fixed zcdp", "bound": "bets on guesses"}, "the bound must be for an audit with stop='fixed'"),
         ({"kind": "fixed zcdp", "basis": {"look": 2}}, "an earlier version stopped this audit early, by 'variational"),
-        ({"kind": "early pure", "basis": {"bets": [[2, 0.5, 0.5, 9, 9, 0]]}}, r"bets must be on the \d+ counted runs"),
-        ({"kind": "early pure", "basis": {"bets": [[2, 0.5]]}}, r"bets must be on the \d+ counted runs"),
-        ({"kind": "early zcdp", "basis": {"scores": [[[1], [1], [1], [1], [1]]]}}, "bets must be on the"),
+        ({"kind": "early pure", "basis": {"bets": [BET]}}, r"bets must be on the \d+ counted runs"),
+        ({"kind": "early pure", "basis": {"bets": [{"regions": 2}]}}, "must have right in its basis or counts"),
+        ({"kind": "early zcdp", "basis": {"bets": [{key: [1] for key in SCORED}]}}, "bets must be on the"),
         ({"kind": "fixed zcdp", "basis": {"order": 1.5}}, "must follow from the counts"),
         ({"bound": "a lucky guess"}, "no method for a promise of epsilon 1"),
         ({"bound": "bets on guesses", "provenance": {}}, "must have bets in its basis or counts"),
