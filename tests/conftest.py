@@ -1,5 +1,6 @@
 """One profile for all properties: the same examples on every machine, however slow it is. One thread a process."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -16,6 +17,17 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by the processe
 
 settings.register_profile("plaudit", deadline=None, derandomize=True, database=None)
 settings.load_profile("plaudit")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays until the end: it is not searched for garbage again and again, half a second each."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +83,7 @@ def compiled(request):
         from algorithms.topdown import preset
 
         preset("micro", Hierarchy.regular(1, 1))([[1, 1, 1, 1]], 1, np.random.default_rng(1))
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # else a library reports what it finds left as a leak

@@ -174,6 +174,7 @@ def uncollected():
     """Trees of all sources are millions of nodes: to look through them for garbage takes longer than to parse them."""
     gc.disable()
     yield
+    parsed.cache_clear()
     gc.enable()
 
 
