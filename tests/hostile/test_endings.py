@@ -364,17 +364,22 @@ SETTINGS = (
 )
 
 
-@pytest.mark.parametrize("name", [pytest.param("audit", marks=pytest.mark.slow), "release ons"])
-def test_what_a_seed_decides_is_the_same_under_any_settings(baseline, name):
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        pytest.param("release ons", SETTINGS[1], marks=pytest.mark.quick),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in product(("audit", "release ons"), SETTINGS)),
+    ],
+)
+def test_what_a_seed_decides_is_the_same_under_any_settings(baseline, name, settings):  # the command starts, 1 s
     case = baseline(name)
-    for settings in SETTINGS:
-        folder, command = case.fresh(), [sys.executable, "-P", "-m", "plaudit", *case.words.split()]
-        done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ | settings)
-        assert done.returncode == case.undisturbed.code, done.stderr
-        wanted = {path: content for path, content in case.complete.items() if not path.startswith("kept")}
-        files = {path: content for path, content in tree(folder).items() if not path.startswith("kept")}
-        assert files.keys() == wanted.keys()
-        assert [path for path in halves(files, wanted) if not path.endswith(".png")] == []
+    folder, command = case.fresh(), [sys.executable, "-P", "-m", "plaudit", *case.words.split()]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ | settings)
+    assert done.returncode == case.undisturbed.code, done.stderr
+    wanted = {path: content for path, content in case.complete.items() if not path.startswith("kept")}
+    files = {path: content for path, content in tree(folder).items() if not path.startswith("kept")}
+    assert files.keys() == wanted.keys()
+    assert [path for path in halves(files, wanted) if not path.endswith(".png")] == []
 
 
 @pytest.mark.slow

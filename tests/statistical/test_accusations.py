@@ -47,7 +47,7 @@ def pair_of(name, people=1):
     "name",  # the quick form of the experiment `known_bugs` audits all of them, too
     [pytest.param(name, marks=pytest.mark.slow) if name.endswith(("SVT", "SVT1", "SVT2")) else name for name in SOUND],
 )
-@pytest.mark.parametrize(("times", "sure", "size"), in_full((10, 1, 20_000), (200, 200, 100_000)))
+@pytest.mark.parametrize(("times", "sure", "size"), in_full((6, 1, 20_000), (200, 200, 100_000)))
 def test_sound_algorithms_are_not_accused(name, times, sure, size):
     """False alarm of each: 1e-4 at 95%, 2e-4 beyond. They may lose less than promised, and bounds hold for the loss."""
     known, pair = KNOWN[name], pair_of(name)

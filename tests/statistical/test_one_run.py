@@ -52,7 +52,7 @@ def misses(audits, truth, *args, **options):
     return sum(loss > truth for loss in one_run_losses(audits, *args, **options))
 
 
-@pytest.mark.parametrize("audits", in_full(60, 1000))
+@pytest.mark.parametrize("audits", in_full(30, 1000))
 @pytest.mark.parametrize("options", [{}, {"share": 0.3}], ids=["all", "a share"])
 def test_pure_promises_are_kept(audits, options):
     assert misses(audits, 1.0, GDPC(1.0), Canaries([100] * 1000), PureDP(1.0), **options) <= most(audits)
@@ -159,18 +159,20 @@ def test_a_share_chosen_after_the_run_misses(audits):
     assert np.sum(best > 1.0) > most(audits)
 
 
-def test_canaries_taken_for_independent_miss():
+@pytest.mark.parametrize("audits", in_full(120, 200))  # .8 s: the mistake is seldom made
+def test_canaries_taken_for_independent_miss(audits):
     """A binomial tail at what normal noise lets be right of the clearest twentieth: wrong 20 times in 100, not 5."""
     law, canaries = seldom_more(GaussianDP(1.0), 0.2, 0.05, 0.9584), Canaries([0] * 10_000)
-    results = [measure_loss_one_run(law, canaries, GaussianDP(1.0), share=0.05, rng=seed) for seed in range(200)]
+    results = [measure_loss_one_run(law, canaries, GaussianDP(1.0), share=0.05, rng=seed) for seed in range(audits)]
     correct = np.array([result.counts["x"]["guessed_x"] + result.counts["y"]["guessed_y"] for result in results])
     beyond = stats.foldnorm.isf(0.05, 0.5)
-    assert np.sum(stats.binom.sf(correct - 1, 500, stats.norm.sf(beyond - 0.5) / 0.05) < 0.05) > most(200)
-    assert sum(result.measured.mu > 1.0 for result in results) <= most(200)
+    assert np.sum(stats.binom.sf(correct - 1, 500, stats.norm.sf(beyond - 0.5) / 0.05) < 0.05) > most(audits)
+    assert sum(result.measured.mu > 1.0 for result in results) <= most(audits)
 
 
-def test_delta_left_out_misses():
-    assert misses(200, 1.0, worst_case(1.0, 0.05), EMPTY, PureDP(1.0), share=0.2) > most(200)
+@pytest.mark.parametrize("audits", in_full(20, 200))
+def test_delta_left_out_misses(audits):
+    assert misses(audits, 1.0, worst_case(1.0, 0.05), EMPTY, PureDP(1.0), share=0.2) > most(audits)
 
 
 def test_a_group_bound_with_delta_is_no_quotient():

@@ -24,7 +24,7 @@ from audit.explorer.page import words_in
 from audit.explorer.views import Explored
 from experiments.phsafe import table10 as phsafe_table10
 from tests.audit.explorer.settings import TOTALS_OF_TABLE_10, differing, random_state
-from tests.helpers import contents, refuses
+from tests.helpers import contents, in_full, refuses
 
 PHSAFE, WORDS = sheet(), words_in("en")
 KEYS = {f"in_{name_of(setting.key)}": setting.key for setting in PHSAFE.inputs}
@@ -113,9 +113,10 @@ def settings(book, number):
         yield state
 
 
-def test_formulas_give_the_numbers_of_python_at_random_settings():
+@pytest.mark.parametrize("number", in_full(1, 3))
+def test_formulas_give_the_numbers_of_python_at_random_settings(number):  # half a second for each
     book = book_of()
-    for state in settings(book, 3):  # a second for each
+    for state in settings(book, number):
         computed, wanted = Computed(book), PHSAFE.compute(state)
         found = {key: plain(computed[name_of(key)]) for key in SHOWN}
         assert differing(found, {key: wanted[key] for key in SHOWN}) == []

@@ -1,10 +1,13 @@
 """Where runs are worked on: processes of one's own, and work as it is sent to a cluster (clusters: engines)."""
 
+import itertools
 import os
 import signal
 import sys
 import tempfile
 import threading
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -41,8 +44,9 @@ def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
         assert folder not in _leftovers(folder.parent)
 
 
-def test_a_killed_process_costs_what_it_was_at_and_killed_always_it_is_an_error(tmp_path):
-    """Processes are started three times, 1.5 s."""
+@pytest.mark.parametrize("deaths", [1, pytest.param(99, marks=pytest.mark.slow)])
+def test_a_killed_process_costs_what_it_was_at_and_killed_always_it_is_an_error(deaths, tmp_path):
+    """Two processes are started twice."""
 
     def deadly(task):
         if task == 3 and (tmp_path / "deaths").stat().st_size < deaths:
@@ -51,13 +55,29 @@ def test_a_killed_process_costs_what_it_was_at_and_killed_always_it_is_an_error(
             os.kill(os.getpid(), signal.SIGKILL)
         return task
 
-    for deaths in (1, 99):
-        (tmp_path / "deaths").write_text("")
-        done = Workers(deadly, 2).finished(range(4))
-        if deaths == 99:
-            refuses(ChildProcessError, KILLED, list, done)
-        else:
-            assert sorted(done) == [(task, task) for task in range(4)]
+    (tmp_path / "deaths").write_text("")
+    done = Workers(deadly, 2).finished(range(4))
+    if deaths == 99:
+        refuses(ChildProcessError, KILLED, list, done)
+    else:
+        assert sorted(done) == [(task, task) for task in range(4)]
+
+
+@pytest.mark.parametrize(("deadly", "finished"), [((1, 3), 3), ((3, 4), 2)], ids=["between results", "twice over"])
+def test_a_process_may_be_killed_once_for_each_result(deadly, finished):
+    """Workers die in some of the rounds that they begin; in the others they finish one task."""
+    workers, rounds, done = Workers(abs, 2), itertools.count(1), []
+
+    def work(missing):
+        if next(rounds) in deadly:
+            raise BrokenProcessPool
+        yield min(missing), missing[min(missing)]
+
+    workers.cluster = work
+    with refused(ChildProcessError, KILLED) if finished < 3 else nullcontext():
+        for number_and_result in workers.finished("abc"):
+            done.append(number_and_result)
+    assert done == list(enumerate("abc"))[:finished]
 
 
 @pytest.mark.parametrize(
