@@ -85,15 +85,6 @@ def test_what_is_there_is_replaced_by_its_own_kind_alone(command, work, name, ki
         assert line.endswith(f": {REACHED if what == 'own' and kind else stays}"), what
 
 
-def test_a_figure_of_others_in_a_folder_of_results_stays_and_the_result_is_saved(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("out").mkdir()
-    Path("out/audits.png").write_bytes(b"of others")
-    assert plaudit("audit", "gdpc", "--size", "2000", "--seed", "1", "--jobs", "1", "--out", "out") == 0
-    assert (Path("out/audits.png").read_bytes(), len(list(Path("out").glob("*.json")))) == (b"of others", 1)
-    assert "the figure audits.png could not be drawn" in capsys.readouterr().err
-
-
 def test_every_option_that_writes_is_in_the_table():
     commands = {name: [one.name for one in each.params] for name, each in typer.main.get_command(app).commands.items()}
     for system in systems().values():

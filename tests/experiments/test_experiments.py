@@ -192,20 +192,6 @@ def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     assert load_numbers("neighbor_relation", tmp_path)["rows"] == saved["rows"]
 
 
-def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
-    class PanicError(BaseException):
-        pass
-
-    def panics(*_):
-        raise PanicError("no thread")
-
-    monkeypatch.setattr("experiments.bounds.one_run.check", panics)
-    assert command("check", "one_run") == 2
-    assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
-    assert command("--debug", "check", "one_run") == 2
-    assert capsys.readouterr().err.startswith("Traceback")
-
-
 def test_numbers_do_not_depend_on_jobs(tmp_path, quick):
     experiment.run_experiment("neighbor_relation", tmp_path, quick=True, seed=1, jobs=2)
 

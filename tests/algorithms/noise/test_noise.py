@@ -293,7 +293,7 @@ SECURE_TOO = [
 @pytest.mark.parametrize(
     ("law", "size", "off"),
     [
-        *(pytest.param(law, 100_000, 0.1, marks=pytest.mark.quick) for law in SECURE),
+        *(pytest.param(law, 40_000, 0.1, marks=pytest.mark.quick) for law in SECURE),
         *(pytest.param(law, 100_000, 0.1, marks=pytest.mark.slow) for law in SECURE_TOO),
         *(pytest.param(law, 10 * SIZE, 0.02, marks=pytest.mark.slow) for law in SECURE),
     ],

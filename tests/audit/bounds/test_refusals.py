@@ -9,9 +9,10 @@ from audit.bounds.betting import betting_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
-from audit.bounds.one_run import one_run_p_value
+from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower, rectangle, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+from audit.claims import GaussianDP
 
 OF_ONE_RATE = (clopper_pearson_lower, clopper_pearson_upper, guessing_game_lower)
 OF_TWO_RATES = (two_sample_lower, gaussian_lower, rectangle, renyi_event_lower)
@@ -60,6 +61,10 @@ DISTANCE = (0, -1, 1.5, math.nan), "distance must be a whole number of at least 
 COUNTS = (-1, 0.5, math.nan, math.inf), "counts must be whole numbers, 0 or more, got"
 
 
+def least_mass(correct=3, canaries=9, error=0.05):
+    return one_run_least_mass(correct, 5, canaries, error=error, rarest=GaussianDP(1.0).rarest)
+
+
 def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
     return renyi_variational_lower(values, y, x, order=order, confidence=0.9)
 
@@ -77,6 +82,9 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
         (lambda distance: approx(1, 2, 3, delta=0.1, distance=distance), *DISTANCE),
         (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
+        (lambda canaries: least_mass(canaries=canaries), (4,), "canaries must be at least the guesses, 5, got 4"),
+        (lambda error: least_mass(error=error), (1.0,), r"error must be in \(0, 1\), got 1\.0"),
+        (lambda correct: least_mass(correct), (6,), "events must be between 0 and the number of runs, got"),
         (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
         (
             lambda value: variational(values=(value, math.nan)),

@@ -170,7 +170,7 @@ def test_no_result_says_where_on_a_disk_its_files_were(plaudit: Command, workspa
     placed = f"from mine import promising as placed\nplaced.model = {str(elsewhere / 'model.bin')!r}\n"
     (workspace / "helper.py").write_text(placed)
     for data in (workspace / "counts.csv", "../somebody/counts.csv"):
-        plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--out", "res")
+        plaudit("audit", "helper:placed", "--data", str(data), *QUICK, "--attack", "entries", "--out", "res")
     plaudit("report", "res")
     for path in Path("res").iterdir():
         assert b"somebody" not in path.read_bytes()

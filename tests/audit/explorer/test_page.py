@@ -117,7 +117,7 @@ def workspace(tmp_path, monkeypatch):
 
 
 def test_the_command_writes_a_page_over_a_page(workspace, capsys):
-    for name in ("phsafe", "topdown"):
+    for name in ("counts", "topdown"):
         assert plaudit("explore", name, "--html", "new/page.html") == 0
         assert capsys.readouterr().out == "Wrote new/page.html.\n"
         assert f'"opened":"{name}"' in Path("new/page.html").read_text("utf-8")

@@ -166,17 +166,17 @@ def test_a_failure_is_that_of_its_test_reported_and_reproduced_by_its_command(py
         return [line for line in result.outlines if line.startswith("E ")]
 
     pytester.makepyfile(test_release=RELEASE + FAILING)
-    options = ("--audit-seed", "8", "--audit-runs", "3000", "--audit-report", "audits.json")
+    options = ("--audit-seed", "8", "--audit-runs", "2000", "--audit-report", "audits.json")
     result = run(pytester, *options)
     result.assert_outcomes(passed=1, failed=1)
     assert "audit/testing" not in result.stdout.str()  # the line of the test failed, not one of ours
     report = read_json(pytester.path / "audits.json")
-    assert [report[key] for key in ("kind", "seed", "runs", "exit_status")] == ["session", 8, 3000, 1]
+    assert [report[key] for key in ("kind", "seed", "runs", "exit_status")] == ["session", 8, 2000, 1]
     assert AuditResult.from_dict(report["audits"][1]["audit"]).verdict == "violated"
     (command,) = [line.split(maxsplit=2)[2] for line in result.outlines if line.split()[:2] == ["E", "reproduce"]]
     assert command == (
         "python -m pytest 'test_release.py::test_violated[it'\"'\"'s; echo $HOME]' "
-        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 3000 --rootdir ."
+        f"{shlex.join(STRICT)} --audit-seed 8 --audit-runs 2000 --rootdir ."
     )
     alone = pytester.runpytest_inprocess(*shlex.split(command)[3:])
     alone.assert_outcomes(failed=1)

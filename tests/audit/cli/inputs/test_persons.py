@@ -86,5 +86,5 @@ def test_the_other_commands_take_persons_too(plaudit: Command) -> None:
     (found,) = strict(plaudit("estimate", "bottom-up", *persons, "--json").out).values()
     assert (found["areas"], found["settings"]["pair"][:14]) == (16, "1 person added")
     assert plaudit("replay", "ons", *persons).code == WITHIN
-    assert plaudit("search", "bottom-up", *persons, "--pairs", "4", "--size", "2000").code in (WITHIN, NO_POWER)
+    assert plaudit("search", "bottom-up", *persons, "--pairs", "4", "--size", "2000", "--attack", "entries").code in (WITHIN, NO_POWER)
     assert plaudit("audit", "--one-run", "bottom-up", *persons).code in (WITHIN, NO_POWER)

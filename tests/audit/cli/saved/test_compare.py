@@ -19,15 +19,6 @@ def folders(tmp_path):
     return write
 
 
-def test_all_as_before(plaudit, folders):
-    old = folders("old", a=audited(), b=audited())
-    code, printed, _ = plaudit("compare", old, folders("new", a=audited(), b=audited(seed_entropy=7)))
-    assert code == 0
-    assert "REGRESSION" not in printed
-    assert "Compared: 2 audits, of which 1 with the same seed and settings." in " ".join(printed.split())
-    assert "A verdict holds by itself, at 95% confidence." in " ".join(printed.split())
-
-
 def test_regressions_are_printed_first_and_fail(plaudit, folders):
     old = folders("old", a=audited(), b=audited(), c=audited())
     new = folders("new", a=audited(unit="record"), b=audited(claim=PureDP(2), verdict="not refuted"))

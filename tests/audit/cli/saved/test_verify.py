@@ -23,7 +23,7 @@ def made() -> list[AuditResult]:
 def saved(plaudit: Command, made: list[AuditResult]) -> Path:
     """One audit of a mechanism of the user's own, as the command saves it."""
     if not made:
-        made += results(plaudit("audit", "mine:noisy", *OWN, *QUICK, "--json")).values()
+        made += results(plaudit("audit", "mine:noisy", *OWN, *QUICK, "--attack", "entries", "--json")).values()
     made[0].to_json("out/mine-noisy.json")
     return Path("out/mine-noisy.json")
 
@@ -48,6 +48,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
     plaudit("audit", "gdpc-half-noise", *OWN[:2], *QUICK, "--cell", "2", "--out", "out")
     save_outputs()
     given = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:1", "--relation", "add_remove")
+    given += ("--attack", "entries")
     plaudit("audit", *given, "--public-data", "--out", "out")
     outcome = plaudit("verify", "--rerun", "out")
     assert (outcome.code, outcome.out.count("it is the same")) == (VIOLATION, 3)
