@@ -34,6 +34,6 @@ def test_the_code_is_that_of_the_tests(file, block):
 
 
 @pytest.mark.parametrize(("block", "known"), [*zip(BLOCKS, KNOWN, strict=True)])
-def test_the_code_runs_as_it_is_printed(block, known, tmp_path):
+def test_the_code_runs_as_it_is_printed(block, known, tmp_path):  # a process each, that loads all systems
     done = subprocess.run([sys.executable, "-"], input=block + known, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -110,7 +110,7 @@ def test_the_plugin_yields_to_packages_of_the_same_names(project, path):
 
 
 def test_the_command_runs_beside_packages_of_the_same_names(project):
-    """Where workers load it again, and where a child does that has a time to end in."""
+    """Where workers load it again, and where a child does that has a time to end in: four processes, 1 s."""
     asked = ["audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--confidence", "0.999"]
     asked += ["--size", "400", "--seed", "1", "--jobs", "2", "--timeout", "60"]
     found = subprocess.run(
@@ -138,7 +138,7 @@ def test_a_folder_or_a_module_that_shadows_nothing_is_no_reason(tmp_path):
     "command", [[str(SCRIPT)], pytest.param([sys.executable, "-m", "audit"], marks=pytest.mark.slow)]
 )
 def test_nothing_in_the_current_folder_is_taken_for_a_library(tmp_path, command):
-    """By the command, nor by the two worker processes that it starts, nor by what these start."""
+    """By the command, nor by the two worker processes that it starts, nor by what these start: 2 s."""
     for name in ("joblib", "numpy", "scipy", "sklearn", "rich"):
         (tmp_path / f"{name}.py").write_text("open('taken', 'a').write(__name__)\nraise SystemError\n")
     (tmp_path / "mine.py").write_text(

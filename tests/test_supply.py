@@ -134,7 +134,7 @@ def calls_of(code: str, folder: Path, told: object = None) -> tuple[str, list[st
     return done.stdout, calls
 
 
-def test_nothing_that_is_imported_and_no_command_calls_anybody(good_files, tmp_path):
+def test_nothing_that_is_imported_and_no_command_calls_anybody(good_files, tmp_path):  # all modules and commands, 4 s
     shutil.copytree(good_files, tmp_path / "desk", symlinks=True)
     desk = tmp_path / "desk"
     first = {line.split()[0]: line for line in reversed(COMMANDS)}  # one of each

@@ -5,6 +5,7 @@ import itertools
 import sys
 import threading
 import zlib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from audit.measure import evaluation
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.neighbors import NeighborPair
 from audit.outputs import Kind
+from audit.sampling import anew
 from audit.sampling.anew import as_before, runs_anew
 from tests.helpers import refused_like
 
@@ -136,6 +138,7 @@ def test_where_no_new_process_can_tell_a_note_says_so(imported):
 
 
 def test_a_new_process_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(anew, "_server", cache(anew._server.__wrapped__))  # those of other tests go on
     monkeypatch.setattr(evaluation, "SECONDS", -60)
     assert audit(beside(lambda data: int(data.sum()))).notes == (evaluation.UNKNOWN,)
 

@@ -67,7 +67,7 @@ ALL = [pytest.param(one, marks=() if one.name == FIRST else pytest.mark.slow, id
 
 
 @pytest.mark.parametrize("program", ALL)
-def test_programs_run(program: Path, desk: Path) -> None:
+def test_programs_run(program: Path, desk: Path) -> None:  # each in a process of its own, with whole audits
     found = run(["sh" if program.suffix == ".sh" else sys.executable, program.name], desk)
     assert found.returncode == 0, found.stderr
     for words in TOLD[program.name]:
@@ -130,7 +130,7 @@ def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
         assert run(["plaudit", command, "audits.json"], folder).returncode == 1
 
 
-def test_the_failure_in_the_tutorial_is_what_pytest_prints(tmp_path: Path) -> None:
+def test_the_failure_in_the_tutorial_is_what_pytest_prints(tmp_path: Path) -> None:  # a session of pytest, 2 s
     """Of the page's own tests, the first with the promise that the page names; an ellipsis leaves lines out."""
     page = ROOT / "docs/tutorials/audit_in_ci.md"
     sources = [example.source for example in interactive(page)]

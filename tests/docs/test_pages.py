@@ -26,7 +26,7 @@ def name_of(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if interactive(page)], ids=name_of)
-def test_examples_print_what_the_page_shows(page: Path) -> None:
+def test_examples_print_what_the_page_shows(page: Path) -> None:  # whole audits on some pages, .5 to 1.5 s
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.attempted > 0
     assert outcome.failed == 0
@@ -37,7 +37,7 @@ NOTEBOOKS = [page for page in PAGES if blocks(page, "{code-cell}")]
 
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
 def test_notebooks_run(page: Path) -> None:
-    """Cell by cell, the hidden ones with what the text states."""
+    """Cell by cell, the hidden ones with what the text states; tutorials make whole audits, half a second."""
     cells, space = blocks(page, "{code-cell}"), {"__name__": "__main__"}
     assert len(cells) > 2
     for place, cell in enumerate(cells):

@@ -14,7 +14,7 @@ from experiments.__main__ import FIGURES, main
 from experiments.experiment import NAMES, find, load_numbers
 from experiments.others import libraries
 
-SHORT = ("neighbor_relation", "phsafe_table10")  # the quick forms of the others take seconds
+SHORT = ("neighbor_relation", "phsafe_table10")  # half a second; the quick forms of the others take seconds
 QUICK = [name if name in SHORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 
 
@@ -118,7 +118,7 @@ def test_a_failed_check_is_exit_code_1(tmp_path, capsys):
     assert "  FAIL topdown_errors: epsilon 2: additive, not negative, " in capsys.readouterr().out
 
 
-def test_the_page_of_findings_is_what_the_numbers_say(tmp_path):
+def test_the_page_of_findings_is_what_the_numbers_say(tmp_path):  # of all experiments, 1 s
     shutil.copytree(FIGURES, tmp_path / "figures", ignore=shutil.ignore_patterns("*.svg", "README.md"))
     assert command("draw", "neighbor_relation", "--out", str(tmp_path / "figures")) == 0  # any: the page has all
     assert (tmp_path / "figures" / "README.md").read_text() == (FIGURES / "README.md").read_text()

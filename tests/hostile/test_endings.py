@@ -122,7 +122,7 @@ class Baseline:
 
 
 @pytest.fixture(scope="session")
-def baseline(good_files, tmp_path_factory):
+def baseline(good_files, tmp_path_factory):  # the command runs twice, for the first test that asks: half a second
     return cache(lambda name: Baseline(COMMANDS[name], good_files, tmp_path_factory.mktemp("made")))
 
 

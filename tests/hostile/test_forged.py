@@ -200,7 +200,7 @@ SIGNED = {"weights", "score", "at", "loss", "low", "high", "value", "interval"}
 @pytest.mark.reliability(row=7)
 @pytest.mark.parametrize("name", [*AUDITS, *OTHERS])
 def test_every_number_is_checked_where_it_is_read(name, good_files, tmp_path, record_property):
-    """Too large, none, negative, half a count, a truth value: in each place of the file."""
+    """Too large, none, negative, half a count, a truth value: in each place of the file, hundreds of files in all."""
     whole, made = forged(good_files, name), {}
     for *way, last in places(whole)[1:]:
         inside = whole

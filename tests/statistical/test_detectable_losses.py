@@ -122,7 +122,6 @@ def violations(claim, loss, size, times, law=as_planned):
     return sum(result.verdict == "violated" for result in audits(claim, loss, size, times, law=law))
 
 
-QUICK = [(PureDP(1), pytest.mark.quick), (GaussianDP(1), pytest.mark.quick)]
 SIZES = [(6000, 400), (20_000, 400), (100_000, 200)]
 FULL = [
     *(PureDP(epsilon) for epsilon in (0.1, 1, 3)),
@@ -136,7 +135,7 @@ FULL = [
 @pytest.mark.parametrize(
     ("claim", "size", "times"),
     [
-        *(pytest.param(claim, 6000, 20, marks=marks) for claim, marks in QUICK),
+        pytest.param(PureDP(1), 6000, 20, marks=pytest.mark.quick),  # 38 audits, 1 s
         *(pytest.param(claim, *runs, marks=pytest.mark.slow) for claim in FULL for runs in SIZES),
     ],
 )
@@ -169,7 +168,7 @@ def test_counts_whose_event_must_be_found_are_called_as_often(law, size, epsilon
     assert violations(claim, less, size, times, law) < binom.ppf(1e-4, times, 0.75)
 
 
-@pytest.mark.parametrize(("times", "more"), in_full((6, 1), (40, 5)))
+@pytest.mark.parametrize(("times", "more"), in_full((4, 1), (40, 5)))
 def test_twice_the_promise_that_is_often_missed_is_no_pass(times, more):
     """A power of 0.41 for 14,670 runs: what is missed is called `no power`. A pass of ten times as many is one."""
     claim, size = ZCDP(0.05), 14_670

@@ -159,7 +159,7 @@ def test_a_share_chosen_after_the_run_misses(audits):
     assert np.sum(best > 1.0) > most(audits)
 
 
-@pytest.mark.parametrize("audits", in_full(120, 200))  # .8 s: the mistake is seldom made
+@pytest.mark.parametrize("audits", in_full(80, 200))
 def test_canaries_taken_for_independent_miss(audits):
     """A binomial tail at what normal noise lets be right of the clearest twentieth: wrong 20 times in 100, not 5."""
     law, canaries = seldom_more(GaussianDP(1.0), 0.2, 0.05, 0.9584), Canaries([0] * 10_000)

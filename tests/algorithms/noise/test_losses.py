@@ -122,7 +122,7 @@ UNROUNDED, GAUSSIAN = {"rounded": False}, {"law": "gaussian", "delta": 0.05}
         ("bottom-up", {}, NoisyCounts, "law"),
         ("bottom-up-inverse-cdf", {}, NoisyCounts, "law"),
         *[("ons-independent", {"law": law}, CountNoise, "noise") for law in ("laplace", "geometric")],
-        *[("ons-independent", options, CountNoise, "noise") for options in (UNROUNDED, GAUSSIAN)],
+        *[("ons-independent", options, CountNoise, "noise") for options in (UNROUNDED, GAUSSIAN)],  # half a second
         *[("nist", {"stage": "measurements", "law": law}, NistDp3, "noise") for law in ("laplace", "geometric")],
         ("phsafe", {}, measurement, "noise_law"),
         ("topdown", {"stage": "measurements"}, Budget, "law"),

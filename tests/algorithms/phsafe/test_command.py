@@ -41,7 +41,7 @@ def command(*more, persons=FILES[0], units=FILES[1], geo=FILES[2], config="confi
     return ("phsafe", *words, *more)
 
 
-def test_a_release_from_files(phsafe):
+def test_a_release_from_files(phsafe):  # three releases
     assert phsafe(*command())[0] == DONE
     tables = [Path("out", name, f"{name}.csv").read_text().splitlines() for name in PUBLISHED]
     released = [int(row["COUNT"]) for table in tables for row in csv.DictReader(table, delimiter="|")]
@@ -68,7 +68,7 @@ def test_types_are_derived_on_request(phsafe):
 
 
 def test_columns_that_are_not_released_are_named_once(phsafe):
-    """A file may be units and places: what either reads is used."""
+    """A file may be units and places: what either reads is used. Three releases, half a second."""
     homes = synthetic_households(60, rng=3, states=2, sex=True)
     ages = homes.persons["QAGE"]
     Frame({**homes.persons.to_dict(), "income": ages, "citi\tzen": ages}).to_csv("p.csv")

@@ -28,7 +28,7 @@ def own(homes, tmp_path_factory):
 
 
 @pytest.mark.parametrize("model", ["DER", *(pytest.param(model, marks=pytest.mark.slow) for model in ("VAL", "API"))])
-def test_the_pair_is_what_counting_all_households_together_gives(homes, own, model):
+def test_the_pair_is_what_counting_all_households_together_gives(homes, own, model):  # counts them three times
     pair = own.pair(model)
     first = min(homes.geo["TABBLKST"].tolist())
     moved = joint_pair(model, config=read_config(US.to_dict() | {"state_filter": [first]}))

@@ -11,6 +11,8 @@ from audit.results.folder import read_results
 from tests.audit.cli.desk import EXACT, WITHIN, Command, strict
 from tests.helpers import geometric
 
+DIRECT = ("--method", "direct", "--runs", "4000")
+
 
 @pytest.fixture
 def workspace(workspace: Path) -> Path:
@@ -37,9 +39,9 @@ def estimated(plaudit: Command, *arguments: str) -> tuple[str, LossEstimate]:
         (("mine:promising", "--data", "morocco"), "mine:promising lag_tail", 0.8, 1.2, "epsilon 1 (add/remove)"),
         (("mine:noisy", "--data", "counts.csv"), "mine:noisy lag_tail", 0.8, 1.2, ""),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:2"), "mine:noisy lag_tail", 0.8, 1.2, "epsilon 2 (ad"),
-        (("gdpc", "--method", "direct", "--cell", "7", "--runs", "4000"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
-        (("adpc", "--method", "direct", "--event", "equal", "--runs", "4000"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
-        (("gdpc", "--method", "direct", "--move-to", "9", "--runs", "4000"), "gdpc cell 0 to 9 direct", 0.7, 5, "epsilon 2 (replace"),
+        (("gdpc", *DIRECT, "--cell", "7"), "gdpc cell 7 direct", 0.7, 5, "epsilon 1 (add/remove)"),
+        (("adpc", *DIRECT, "--event", "equal"), "adpc direct", 0.3, 5, "epsilon 1 (add/remove)"),
+        (("gdpc", *DIRECT, "--move-to", "9"), "gdpc cell 0 to 9 direct", 0.7, 5, "epsilon 2 (replace"),
         (("adpc", "--set", "parts=2"), "adpc parts=2 lag_tail", 0.3, 1, "epsilon 1 (add/remove)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -158,7 +158,7 @@ LONG = "sum(range(10**10))"  # minutes, not for ever where a fault lets it outli
         ),
     ],
 )
-def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:
+def test_nothing_outlives_a_command(ending: str, code: int, words: str) -> None:  # processes start, half a second
     expected = "supervision.set_deadline(0.5, '; with advice')\n" if ending == "late" else ""
     with program(DEAF + expected + LONG, patience=0.1) as watcher:
         assert watcher.stdout is not None
@@ -253,7 +253,7 @@ def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: p
     assert sorted(os.listdir("out")) == ["audits.png", "mine-promising.json"]
 
 
-def test_a_mechanism_that_hangs_ends_in_time(workspace: Path) -> None:
+def test_a_mechanism_that_hangs_ends_in_time(workspace: Path) -> None:  # a process, half a second
     (workspace / "hangs.py").write_text("import time\ndef mechanism(*_):\n    time.sleep(600)\n")
     outcome = shell("audit", "hangs:mechanism", *OWN, "--store", "kept", "--timeout", "1.5", capture_output=True)
     words = "the command must end within 1.5 s, and did not: it was stopped; finished runs are in kept, and the same "

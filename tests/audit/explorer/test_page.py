@@ -116,7 +116,7 @@ def workspace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_command_writes_a_page_over_a_page(workspace, capsys):
+def test_the_command_writes_a_page_over_a_page(workspace, capsys):  # pages with all sheets
     for name in ("counts", "topdown"):
         assert plaudit("explore", name, "--html", "new/page.html") == 0
         assert capsys.readouterr().out == "Wrote new/page.html.\n"

@@ -46,7 +46,7 @@ def test_a_large_array_is_mapped_into_processes_and_not_sent_with_every_task():
 
 @pytest.mark.parametrize("deaths", [1, pytest.param(99, marks=pytest.mark.slow)])
 def test_a_killed_process_costs_what_it_was_at_and_killed_always_it_is_an_error(deaths, tmp_path):
-    """Two processes are started twice."""
+    """Two processes are started twice, 2 s."""
 
     def deadly(task):
         if task == 3 and (tmp_path / "deaths").stat().st_size < deaths:

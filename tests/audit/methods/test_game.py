@@ -105,7 +105,7 @@ def shortfalls(statistics, x, y, claim=WEAK):
 
 
 def test_events_that_runs_cannot_tell_apart_fall_short_of_one_another():
-    """By about a standard error of the log-odds from the runs that choose, 2 / sqrt(6000), or less. 2 s."""
+    """By about a standard error of the log-odds from the runs that choose, 2 / sqrt(6000), or less: 10 choices, 1 s."""
     statistics = tuple(cell(k) for k in range(5))
     alike = shortfalls(statistics, *scores([0.1] * 5))
     error = 2 / math.sqrt(6000)

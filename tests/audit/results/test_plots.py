@@ -179,7 +179,7 @@ def test_the_user_s_settings_are_left_alone(tmp_path):
 
 
 def test_figures_are_made_without_pyplot():
-    """3 s: a process that loads it all."""
+    """1 s: a process that loads it all."""
     code = """
 import sys
 from tests.helpers import audited, estimated

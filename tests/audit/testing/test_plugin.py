@@ -260,7 +260,7 @@ def test_a_generator_belongs_to_its_test(pytester):
     assert whole["c"] == str(np.random.default_rng(0x45D9B0EEEF9AB389).integers(2**62))
 
 
-@pytest.mark.parametrize("dist", ["load", pytest.param("each", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dist", ["load", pytest.param("each", marks=pytest.mark.slow)])  # two processes start
 def test_neither_order_nor_processes_change_a_report(pytester, dist):
     """What tests share is audited once, whoever comes first; under xdist by each process, and counted once."""
     pytester.makepyfile(test_light=SHARING, test_more=SHARING)

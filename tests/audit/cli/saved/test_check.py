@@ -26,8 +26,8 @@ def out(sound: AuditResult) -> Path:
     return Path("out")
 
 
-def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -> None:
-    outcome = plaudit("audit", "gdpc", "gdpc-half-noise", "gaussian-counts", *QUICK, "--attack", "entries", "--out", "deep/er")
+def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -> None:  # three audits, and a figure
+    outcome = plaudit("audit", "gdpc", "gdpc-half-noise", "gaussian-counts", *QUICK, "--out", "deep/er")
     assert (outcome.code, outcome.err) == (VIOLATION, "")
     assert "Losses are epsilon in nats, rho in nats, for one step" in " ".join(outcome.out.split())
     assert sorted(os.listdir("deep/er")) == ["audits.png", "gaussian-counts.json", "gdpc-half-noise.json", "gdpc.json"]
