@@ -113,15 +113,8 @@ def test_the_command_runs_beside_packages_of_the_same_names(project):
     """Where workers load it again, and where a child does that has a time to end in: four processes, 1 s."""
     asked = ["audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--confidence", "0.999"]
     asked += ["--size", "400", "--seed", "1", "--jobs", "2", "--timeout", "60"]
-    found = subprocess.run(
-        [sys.executable, str(SCRIPT), *asked],
-        cwd=project,
-        env=os.environ | {"PYTHONPATH": str(project)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    words, environment = [sys.executable, str(SCRIPT), *asked], os.environ | {"PYTHONPATH": str(project)}
+    found = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stderr) in [(0, ""), (3, "")]
     assert "mine:noisy" in found.stdout
 

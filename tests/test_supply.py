@@ -126,9 +126,7 @@ def calls_of(code: str, folder: Path, told: object = None) -> tuple[str, list[st
     paths = os.pathsep.join([str(folder / "hook"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths, "CALLS": str(folder / "calls"), "OMP_NUM_THREADS": "1"}
     command, text = [sys.executable, "-c", code], json.dumps(told)
-    done = subprocess.run(
-        command, cwd=folder, env=environment, input=text, capture_output=True, text=True, check=False, timeout=600
-    )
+    done = subprocess.run(command, cwd=folder, env=environment, input=text, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
     return done.stdout, calls

@@ -38,9 +38,8 @@ TABLE: list[tuple[str, str, str, Kind | None]] = [
      kind_of("experiment")),
 ]  # fmt: skip
 # Of folders: a result has a file of its own there, a release takes an empty one, a block is named by a fingerprint.
-IN_FOLDERS = {("replay", "out"), ("audit", "out"), ("search", "out"), ("audit", "store")} | {
-    (f"release {name}", "out") for name in systems()
-}
+IN_FOLDERS = {("replay", "out"), ("audit", "out"), ("search", "out"), ("audit", "store")}
+IN_FOLDERS |= {(f"release {name}", "out") for name in systems()}
 OPTIONS = {"out", "html", "xlsx", "save", "store"}
 REACHED = "the work was reached"
 

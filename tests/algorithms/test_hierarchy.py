@@ -236,9 +236,8 @@ def test_counts_come_back_as_integers():
 
 @pytest.mark.parametrize("noisy", [[12, 0.5, 1], [12, math.nan, 1], [math.inf, 1, 1]])
 def test_only_whole_numbers_are_raked(noisy):
-    refuses(
-        ValueError, "noisy must hold whole numbers: their sums are 1 or more, or hold no proportion", PAIR.rake, noisy
-    )
+    rule = "noisy must hold whole numbers: their sums are 1 or more, or hold no proportion"
+    refuses(ValueError, rule, PAIR.rake, noisy)
 
 
 def test_children_stand_side_by_side_and_a_cut_has_the_leaves_above_it():

@@ -115,9 +115,7 @@ def test_a_likelihood_of_zero_is_a_note_until_the_law_confirms_it(claim, stop):
     assert (result.support, result.verdict) == (None, "no power")
     (note,) = result.notes
     found = re.fullmatch(r"log_likelihood calls (0\.\d+) of the outputs on [xy] impossible on the other .*", note)
-    assert (
-        stats.binomtest(round(600 * float(found[1])), 600, 1 / 3).pvalue > 1e-6
-    )  # of selection runs, on that database
+    assert stats.binomtest(round(600 * float(found[1])), 600, 1 / 3).pvalue > 1e-6  # of selection runs there
     confirmed = measure_loss(ConfirmedRolls(), COIN, claim, size=4000, stop=stop, rng=1)
     assert (confirmed.support, confirmed.verdict) == ({"order": "possible on x only", "probability": 1 / 3}, "violated")
     assert math.isfinite(confirmed.measured.budget)

@@ -392,9 +392,8 @@ def test_exceptions_have_the_word_and_the_value_of_their_class():
     assert [score_in_words(one) for one in values] == [*words, RAISED_WORD]
     assert score_in_words(codes.raised_by("(raised Unheard)")) == "(raised Unheard)"
     assert score_in_words(np.nextafter(values[0], 0)) == "(raised another exception)"  # that only a worker knows
-    kept = [
-        run(raising(1.0), None, 2, np.random.default_rng(0), replace(TEXT, raises=one)) for one in (None, words[1], "")
-    ]
+    kinds = [replace(TEXT, raises=one) for one in (None, words[1], "")]
+    kept = [run(raising(1.0), None, 2, np.random.default_rng(0), kind) for kind in kinds]
     assert [one.tolist() for one in kept] == [[RAISED_WORD] * 2, [RAISED_WORD] * 2, [words[1]] * 2]
 
 

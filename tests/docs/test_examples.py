@@ -157,9 +157,8 @@ def test_the_settings_of_a_page_are_in_their_file_and_spend_what_it_says() -> No
     tree = Hierarchy.from_codes(*zip(*codes, strict=True))
     ledger = f"{Ledger(preset(settings, tree))}\n"
     assert all(part in ledger for part in blocks(page, "text")[0].split("...\n"))
-    keys = re.findall(
-        r"`(\w+)`", "".join(line.split("|")[1] for line in page.read_text().splitlines() if line[:3] == "| `")
-    )
+    cells = [line.split("|")[1] for line in page.read_text().splitlines() if line[:3] == "| `"]
+    keys = re.findall(r"`(\w+)`", "".join(cells))
     assert {*keys, "about", "attributes"} == FORMS.keys()
 
 
@@ -169,9 +168,8 @@ def test_the_demo_gives_the_table_of_the_readme(tmp_path: Path) -> None:
     found = run([*demo.split(), "--json"], tmp_path)
     assert found.returncode == 0, found.stderr
     readme = (ROOT / "README.md").read_text("utf-8")
-    shown = re.findall(
-        r"^\| ([a-z-]+) \| epsilon 1 \| added or removed \| (\S+) \| (\S+) \| (.*) \|$", readme, re.MULTILINE
-    )
+    row = r"^\| ([a-z-]+) \| epsilon 1 \| added or removed \| (\S+) \| (\S+) \| (.*) \|$"
+    shown = re.findall(row, readme, re.MULTILINE)
     told = [
         (name, at_least(audit["measured"]["epsilon"]), at_most(audit["detectable"]), audit["verdict"])
         for name, audit in json.loads(found.stdout).items()

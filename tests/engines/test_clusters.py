@@ -67,9 +67,7 @@ def test_all_workers_take_part_and_the_work_is_sent_once(cluster):
 
     workers = Workers(Work(), 1)
     results = [pair for _ in range(2) for pair in workers.finished(range(TASKS))]
-    assert sorted((number, task) for number, (task, _) in results) == sorted(
-        [(task, task) for task in range(TASKS)] * 2
-    )
+    assert sorted((place, task) for place, (task, _) in results) == sorted([(task, task) for task in range(TASKS)] * 2)
     pids = {pid for _, (_, pid) in results}
     assert (workers.number, len(pids), os.getpid() in pids, sent) == (2, 2, False, [1])
 

@@ -177,9 +177,8 @@ def test_a_session_at_work_is_left_as_it_was_and_goes_on(spark):
     assert spark.range(3).count() == 3
     assert dict(spark.sparkContext.getConf().getAll()) == before
     assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
-    refuses(
-        ValueError, "--master must be that of the session at work, local[2], got local[1]", Spark, master="local[1]"
-    )
+    rule = "--master must be that of the session at work, local[2], got local[1]"
+    refuses(ValueError, rule, Spark, master="local[1]")
 
 
 def in_a_process(*words, check=True, **environment):

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.__main__ import FIGURES, PAPERS, main
 from experiments.experiment import NAMES, load_numbers
-from experiments.papers.index import STATUSES, Item, load_papers, page
+from experiments.papers.index import STATUSES, Item, load_papers
 from experiments.papers.values import values
 
 FIVE = load_papers()
@@ -104,14 +104,3 @@ def numbered(word, last):
 def test_what_a_paper_numbers_is_there(title, wanted):
     (paper,) = [paper for paper in FIVE if paper.title.startswith(title)]
     assert wanted <= {item.place for item in paper.items}
-
-
-def test_what_differs_stands_first():
-    for paper in page(FIVE, saved).split("\n## ")[1:]:
-        title, *lines = paper.splitlines()
-        (own,) = [paper for paper in FIVE if paper.title == title]
-        rest = lines.index("### The rest")
-        for item in own.items:
-            differs = item.status(named()) == "differs"
-            written = f"| {' | '.join(item.cells(named()))} |" if differs else item.line(named())
-            assert (lines.index(written) < rest) == differs

@@ -27,6 +27,7 @@ PARTS |= {"RELEASED": RELEASED, "RUNS": RUNS}
 COMMANDS = Path(__file__).with_name("commands.txt").read_text("utf-8").format(**PARTS).splitlines()
 FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)")
 WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
+AUDITING = ("audit", "search", "replay", "check", "verify", "report", "compare")  # which may find a violation
 USAGE, LONGEST = 2, 1000  # letters of a refusal: more is no answer to anybody
 TOLD = re.compile(
     r"plaudit: |not released: |warning: |.* read (?:as|from) |(?:persons|units|geo): |\S+: \w+, .*promised"
@@ -121,15 +122,7 @@ class Case:
             codes = oracle.codes(list(map(_verdicts, results)))
             if code not in codes:
                 yield f"wrong code: {code}, and by counts it is {sorted(codes)}"
-        elif code == VIOLATION and self.words[0] not in (
-            "audit",
-            "search",
-            "replay",
-            "check",
-            "verify",
-            "report",
-            "compare",
-        ):
+        elif code == VIOLATION and self.words[0] not in AUDITING:
             yield "wrong code: 1 of a command that audits nothing"
 
     def _results(self) -> list[oracle.Json]:

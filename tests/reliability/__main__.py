@@ -68,12 +68,8 @@ def measure(
         report = Path(folder) / "report.xml"
         options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", str(jobs)]
         options += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
-        ended = subprocess.run(
-            [sys.executable, "-m", "pytest", *options],
-            cwd=ROOT,
-            check=False,
-            env=os.environ | {"PLAUDIT_TEST_SEED": date.today().strftime("%Y%m%d")},
-        ).returncode
+        environment = os.environ | {"PLAUDIT_TEST_SEED": date.today().strftime("%Y%m%d")}
+        ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, env=environment).returncode
         if ended not in (0, 1):
             return INTERRUPTED
         measured = added_up(ElementTree.parse(report).iter("testcase"))

@@ -64,9 +64,8 @@ class Canaries:
         return word
 
     def number(self):
-        self.made.add(
-            str(number := self.rng.randrange(10**11 + 1, 10**12, 10))
-        )  # of a fraction a last 0 is not written
+        number = self.rng.randrange(10**11 + 1, 10**12, 10)  # of a fraction a last 0 is not written
+        self.made.add(str(number))
         return number
 
     def found(self, *texts):

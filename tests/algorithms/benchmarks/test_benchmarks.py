@@ -151,9 +151,8 @@ def test_every_benchmark_keeps_what_all_promise(known, monkeypatch):
     assert len(np.unique(first, axis=0)) > 1
     with pytest.raises((TypeError, ValueError), match=r"^rng[ =][^\n]*$"):
         known.mechanism(known.x, 3, "secure")
-    monkeypatch.setattr(
-        "algorithms.benchmarks.benchmark.chunks", lambda size, cells: (slice(i, i + 50) for i in range(0, size, 50))
-    )
+    fifties = lambda size, cells: (slice(i, i + 50) for i in range(0, size, 50))  # noqa: E731
+    monkeypatch.setattr("algorithms.benchmarks.benchmark.chunks", fifties)
     released = known.mechanism(known.x, 200, _rng())
     assert len({released[i : i + 50].tobytes() for i in range(0, 200, 50)}) == 4
 

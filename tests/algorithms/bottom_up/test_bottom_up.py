@@ -205,9 +205,8 @@ def published(*totals, level=1, tolerance=0):
 
 def test_consistent_areas_are_raked_inconsistent_ones_blank_others_left_alone():
     mechanism = BottomUp(1.0, TREE, published=published(22, 5, np.nan))
-    released, noisy = (
-        one(COUNTS, 50, np.random.default_rng(1)) for one in (mechanism, mechanism.stage("measurements"))
-    )
+    stages = mechanism, mechanism.stage("measurements")
+    released, noisy = (stage(COUNTS, 50, np.random.default_rng(1)) for stage in stages)
     a, b, c = [0, 2], [1, 3], [4]
     assert np.isnan(released[:, b]).all()
     assert np.array_equal(released[:, c], noisy[:, c])

@@ -84,9 +84,8 @@ def test_mean_errors_of_rounded_noise_summed_term_by_term(law):
 @settings(max_examples=15)  # each computes a sheet
 @given(st.floats(0.01, 20), st.floats(0.5, 0.9999), st.integers(1, 10**6))
 def test_margins_cover_and_errors_add_up_slower_than_counts(epsilon, confidence, cells):
-    found = results(
-        {"counts/all/all/epsilon": epsilon, "counts/all/all/confidence": confidence, "counts/all/all/cells": cells}
-    )
+    state = {"epsilon": epsilon, "confidence": confidence, "cells": cells}
+    found = results({f"counts/all/all/{name}": value for name, value in state.items()})
     for law in ("geometric", "laplace", "gaussian"):
         place = f"counts/{law}/all"
         assert found[f"{place}/covers"] >= confidence - 1e-12

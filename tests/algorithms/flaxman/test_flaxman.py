@@ -190,9 +190,7 @@ def test_likelihoods_are_the_product_over_the_cells(mechanism, monkeypatch):
 
 def test_what_cannot_come_out_has_no_likelihood():
     counts = [5, 7]
-    outputs = np.array(
-        [[5.0, 7.0], [5.5, 7.0], [5.25, 7.0], [5.1, 7.0], [math.inf, 7.0], [1e308, 7.0], [math.nan, 7.0]]
-    )
+    outputs = np.array([[5.0, 7], [5.5, 7], [5.25, 7], [5.1, 7], [math.inf, 7], [1e308, 7], [math.nan, 7]])
     quarter = np.isfinite(ADPC(1.0).log_likelihood(outputs, counts))
     assert quarter.tolist() == [True, True, True, False, False, False, False]
     assert np.isfinite(GDPC(1.0).log_likelihood(outputs[:5], counts)).tolist() == [True, False, False, False, False]

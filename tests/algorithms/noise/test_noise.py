@@ -124,9 +124,7 @@ def test_variances_and_tails_at_the_extremes():
 
 @settings(max_examples=200)  # half of the laws are discrete
 @given(law=LAWS, deviations=st.floats(-30, 30), place=st.floats(-1e4, 1e4))
-def test_distribution_functions_mirror_each_other_and_rise_and_integer_laws_live_on_the_integers(
-    law, deviations, place
-):
+def test_distribution_functions_mirror_each_other_and_rise_and_integer_laws_live_on_integers(law, deviations, place):
     x = deviations * max(math.sqrt(law.variance), 1e-3)
     if is_discrete(law):
         x = math.floor(x)

@@ -203,9 +203,7 @@ def test_shares_of_tables_are_what_they_cost():
 
 
 def test_raised_counts_are_those_below_0():
-    plain, raised = (
-        independent(nonnegative=nonnegative)(HISTOGRAM, 200, np.random.default_rng(1)) for nonnegative in (False, True)
-    )
+    plain, raised = (independent(nonnegative=clip)(HISTOGRAM, 200, np.random.default_rng(1)) for clip in (False, True))
     assert plain.min() < 0
     assert np.array_equal(np.maximum(plain, 0), raised)
 

@@ -151,9 +151,8 @@ def test_couples_that_contradict_themselves_are_counted_before_the_release(phsaf
     write_ordinary()
     code, _, err = phsafe(*command(*OWN, **ORDINARY))
     assert (code, beside_reading(err)) == (DONE, [])
-    write_ordinary(
-        [(*codes, "21" if relationship == "23" else relationship, age) for *codes, relationship, age in PERSONS]
-    )
+    spouses = [(*codes, "21" if relationship == "23" else relationship, age) for *codes, relationship, age in PERSONS]
+    write_ordinary(spouses)
     code, _, err = phsafe(*command(*OWN, "--partitions", parts, **ORDINARY, out="other"))
     opposite = "RELSHIP (relationship) says opposite-sex spouse, QSEX (sex) says the same sex"
     assert (code, beside_reading(err)) == (DONE, [f"warning: 1 household: {opposite}, such as household 2"])

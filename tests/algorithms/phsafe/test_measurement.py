@@ -65,9 +65,8 @@ def test_some_of_the_queries(pair):
 def test_every_query_has_noise_of_its_own_law(pair, definition, scripted):
     mechanism = PHSafe(config(0.5, definition, PH7=0.3))
     errors = mechanism(pair.x, 3, np.random.default_rng(3)) - mechanism.exact(pair.x)
-    assert [parameter for parameter, _ in scripted] == [
-        one for law in mechanism.laws.values() for one in vars(law).values()
-    ]
+    parameters = [one for law in mechanism.laws.values() for one in vars(law).values()]
+    assert [parameter for parameter, _ in scripted] == parameters
     assert np.array_equal(errors, np.hstack([noise for _, noise in scripted]))
 
 

@@ -77,9 +77,8 @@ def test_columns_are_those_asked_for_once_and_of_their_kind(given):
 def test_of_two_columns_of_one_name_none_is_taken(tmp_path):
     """A column that DuckDB renamed is not told from one of that name, such as a second weight, but in CSV."""
     frame = Frame({"sex": ["f", "m"], "area": ["1", "2"], "n": ["1", "2"], "n_1": ["3", "4"]})
-    refuses(
-        ValueError, "data must have one column n, got n_1 besides", read_histogram, frame, SCHEMA, ["area"], count="n"
-    )
+    rule = "data must have one column n, got n_1 besides"
+    refuses(ValueError, rule, read_histogram, frame, SCHEMA, ["area"], count="n")
     frame.to_csv(tmp_path / "data.csv")
     assert read_histogram(tmp_path / "data.csv", SCHEMA, ["area"], count="n")[1].tolist() == [[1, 0], [0, 2]]
 
@@ -112,9 +111,8 @@ def test_every_rule_that_is_broken_is_named_at_once(given):
 
 def test_what_a_file_says_of_its_size_is_believed_before_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "data.parquet"
-    pq.write_table(
-        pa.table({"sex": ["f" * 4000, "m"]}), path, compression="zstd", use_dictionary=False, write_statistics=False
-    )
+    table = pa.table({"sex": ["f" * 4000, "m"]})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     size = pq.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size
     assert path.stat().st_size < size
     monkeypatch.setattr(duck, "LARGEST_CHUNK", size)

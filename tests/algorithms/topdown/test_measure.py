@@ -131,9 +131,8 @@ def test_the_tables_depend_on_the_measurements_alone(solver: str, kind: type[Top
     topdown, fresh, elsewhere = (kind(SCHEMA, TREE, budget, **options) for _ in range(3))
     others = np.full((4, 4), 3)
     others[0, 0] += HISTOGRAM.sum() - others.sum()
-    ours, theirs = (
-        plan.measure(data, np.random.default_rng(3)) for plan, data in ((topdown, HISTOGRAM), (elsewhere, others))
-    )
+    plans = (topdown, HISTOGRAM), (elsewhere, others)
+    ours, theirs = (plan.measure(data, np.random.default_rng(3)) for plan, data in plans)
     assert set(vars(ours)) == {"noisy", "known"}
     assert {name: totals.tolist() for name, totals in ours.known.items()} == {"total of level 0 (invariant)": [[60]]}
     result, *again = (plan.estimate(ours) for plan in (topdown, fresh, elsewhere))

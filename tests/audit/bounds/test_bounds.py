@@ -89,9 +89,8 @@ def test_clopper_pearson_is_the_textbook_s(runs, alpha):
     k = np.arange(runs + 1)
     literal = [literal_clopper_pearson(i, runs, alpha) for i in k]
     np.testing.assert_allclose(clopper_pearson_lower(k, runs, confidence=1 - alpha), literal, rtol=1e-9)
-    np.testing.assert_allclose(
-        clopper_pearson_upper(k, runs, confidence=1 - alpha), 1 - np.array(literal)[::-1], rtol=1e-9
-    )
+    upper = clopper_pearson_upper(k, runs, confidence=1 - alpha)
+    np.testing.assert_allclose(upper, 1 - np.array(literal)[::-1], rtol=1e-9)
 
 
 @pytest.mark.parametrize(("successes", "runs"), [(0, 10**6), (1, 10**6), (417_233, 10**6), (10**6, 10**6), (3, 10**9)])

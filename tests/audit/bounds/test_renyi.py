@@ -86,9 +86,8 @@ def test_the_variational_bound_is_finite_and_knows_no_origin(seen, order, confid
     assert 0 <= found < math.inf
     shifted = renyi_variational_lower([v + moved for v in values], on_y, on_x, order=order, confidence=confidence)
     assert shifted == pytest.approx(found, rel=1e-6, abs=1e-9)
-    merged = renyi_variational_lower(
-        values * 2, on_y + [0] * len(values), [0] * len(values) + on_x, order=order, confidence=confidence
-    )
+    none = [0] * len(values)
+    merged = renyi_variational_lower(values * 2, on_y + none, none + on_x, order=order, confidence=confidence)
     assert merged == pytest.approx(found, rel=1e-9, abs=1e-12)
     wider = renyi_variational_lower([*values, 9.0], [*on_y, 0], [*on_x, 0], order=order, confidence=confidence)
     assert wider <= found + 1e-9  # a greater range that was possible costs

@@ -116,9 +116,7 @@ def speaks(data: object, size: int, rng: object) -> None:
         (("verify", "named.json"), "attack must be str, got ['\\x1b[31mRED"),
     ],
 )
-def test_no_control_character_reaches_a_terminal(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], words: str
-) -> None:
+def test_no_control_character_reaches_a_terminal(plaudit, monkeypatch, arguments, words):
     monkeypatch.setitem(sys.modules, "theirs", ModuleType("theirs"))
     monkeypatch.setattr(sys.modules["theirs"], "speaks", speaks, raising=False)
     write_json(Path("named.json"), audited().to_dict() | {"attack": [COLORED]})
@@ -155,9 +153,7 @@ class SilentError(Exception):
         (SystemExit(0), "plaudit: error: SystemExit: 0"),
     ],
 )
-def test_no_error_of_any_kind_is_a_verdict(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, error: BaseException, words: str
-) -> None:
+def test_no_error_of_any_kind_is_a_verdict(plaudit, monkeypatch, error, words):
     def raising(*_: object) -> None:
         raise error
 

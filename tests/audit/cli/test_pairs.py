@@ -55,9 +55,7 @@ def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
 
 
 @pytest.mark.parametrize("frames", [True, False])
-def test_systems_of_counts_run_on_a_tree_of_ones_own(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, frames: bool
-) -> None:
+def test_systems_of_counts_run_on_a_tree_of_ones_own(plaudit: Command, monkeypatch: pytest.MonkeyPatch, frames: bool):
     if not frames:
         monkeypatch.setattr("audit.cli.inputs.records._library", lambda _: None)
     Path("areas.csv").write_text("region,district,n\nN,01,120\nS,01,40\nN,02,75\nS,01,3\nS,02,0\n")
@@ -150,9 +148,7 @@ EVE = ("--add-row", "Eve,80,12345")
         ((*OLD, "--replace-row", "2", "Cid,65,0"), [("--replace-row", "2", "Cid,65,0")]),
     ],
 )
-def test_a_pass_names_the_commands_for_other_databases_and_all_run(
-    plaudit: Command, words: tuple[str, ...], more: list[tuple[str, ...]]
-) -> None:
+def test_a_pass_names_the_commands_for_other_databases_and_all_run(plaudit, words, more):
     outcome = plaudit("audit", *words, "--claim", "pure:1", *QUICK, "--out", "out")
     assert outcome.code == WITHIN
     ((_, result),) = read_audits(Path("out"))
@@ -185,7 +181,5 @@ def test_a_search_is_suggested_where_it_has_enough_runs(plaudit: Command) -> Non
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:2", "--cell", "0", "--move-to", "1"), WITHIN),
     ],
 )
-def test_there_is_no_further_command_of_a_violation_and_of_people_who_move(
-    plaudit: Command, words: tuple[str, ...], code: int
-) -> None:
+def test_there_is_no_further_command_of_a_violation_and_of_people_who_move(plaudit, words, code):
     assert "next" not in audited(plaudit, *words, code=code).provenance

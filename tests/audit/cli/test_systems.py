@@ -21,9 +21,7 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_system_runs_on_databases_of_its_own(
-    plaudit: Command, arguments: tuple[str, ...], pair: str, claim: str
-) -> None:
+def test_a_system_runs_on_databases_of_its_own(plaudit: Command, arguments: tuple[str, ...], pair: str, claim: str):
     """A few runs tell nothing: what counts here is what is asked, and that nothing sound is accused."""
     outcome = plaudit("audit", *arguments, *FEW, "--json")
     assert outcome.code in (WITHIN, NO_POWER)
@@ -43,9 +41,7 @@ def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Com
     ("arguments", "following"),
     [("topdown --stage measurements --pair added", "search topdown"), ("phsafe --relation add_remove", "audit phsafe")],
 )
-def test_a_pass_on_databases_of_a_system_names_the_command_for_others(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, arguments: str, following: str
-) -> None:
+def test_a_pass_on_databases_of_a_system_names_the_command_for_others(plaudit, monkeypatch, arguments, following):
     with monkeypatch.context() as patched:  # a pass takes 60,000 runs and ten seconds
         patched.setattr("audit.measure.loss.measure_loss", lambda *_, **__: audited())
         outcome = plaudit("audit", *arguments.split(), "--size", "60000", "--seed", "1", "--json")

@@ -30,9 +30,7 @@ replay mine:promising --data counts.csv --cell 0 --cell 1 --json
 
 @pytest.mark.parametrize("kinds", [*permutations(CODES, 2)], ids=" ".join)
 @pytest.mark.parametrize("command", COMMANDS.split("\n")[1:-1])
-def test_the_worst_decides(
-    plaudit: Command, monkeypatch: pytest.MonkeyPatch, command: str, kinds: tuple[str, str]
-) -> None:
+def test_the_worst_decides(plaudit: Command, monkeypatch: pytest.MonkeyPatch, command: str, kinds: tuple[str, str]):
     results = [audited(verdict=kind, **CHANGES.get(kind, {})) for kind in kinds]
     for name, result in zip("ab", results, strict=True):
         result.to_json(f"{name}.json")

@@ -98,9 +98,8 @@ def test_every_term_has_a_sentence_beside_it():
 
 
 def test_without_a_script_the_published_table_is_read():
-    found = (
-        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr.*?</tr>", PAGE, re.DOTALL)
-    )
+    lines = re.findall(r"<tr.*?</tr>", PAGE, re.DOTALL)
+    found = (re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL) for line in lines)
     rows = [[unescape(re.sub(r"<[^>]+>", "", one)).strip() for one in row] for row in found]
     table = [row for row in rows if len(row) > 8 and row[0].startswith("PH")]
     assert len(table) == 46

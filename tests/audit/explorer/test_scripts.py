@@ -93,10 +93,9 @@ def test_the_page_reads_and_refuses_the_settings_that_a_release_does(tmp_path):
         except (TypeError, ValueError) as refusal:
             sentences.append(str(refusal).removeprefix(f"{path}: "))
     shown = output_of(READ, phsafe_sheet(), files=[base64.b64encode(file).decode() for file in files])
-    named = [
-        [one.partition(" must")[0].partition(" (")[0].removeprefix("a ") for one in each] for each in (shown, sentences)
-    ]
-    assert named[0] == named[1]  # what is wrong is the same setting; each reader has its own words
+    named = [[one.partition(" must")[0].partition(" (")[0] for one in each] for each in (shown, sentences)]
+    # What is wrong is the same setting; each reader has its own words.
+    assert [one.removeprefix("a ") for one in named[0]] == [one.removeprefix("a ") for one in named[1]]
     kinds = ("out of reach of the noise", "a number", "twice", "unknown", "no PH")
     assert [kind for kind in kinds if not any(kind in one for one in sentences)] == []
     assert sentences.count("read") > 10

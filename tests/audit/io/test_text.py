@@ -68,7 +68,3 @@ def test_nothing_but_ends_of_lines_is_kept_of_what_a_terminal_obeys(text):
     assert shown(safe) == safe
     assert printable(text) == " ".join(safe.split())
     assert printable(text).isprintable()
-
-
-def test_a_carriage_return_overwrites_no_line():
-    assert shown("0 violated\rsafe\r\nc\n") == "0 violated safe\r\nc\n"

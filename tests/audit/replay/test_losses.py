@@ -80,9 +80,7 @@ def test_the_loss_of_one_query_is_held_against_every_kind_of_promise(law, claim,
 
 
 @pytest.mark.parametrize(("number", "kept"), [(4, True), (5, False)])
-@pytest.mark.parametrize(
-    ("law", "claim"), [(Gaussian(2.0), ZCDP(0.5)), (TwoTailedGeometric(0.5), ApproxDP(1.0, 0.181))]
-)
+@pytest.mark.parametrize(("law", "claim"), [(Gaussian(2.0), ZCDP(0.5)), (TwoTailedGeometric(0.5), ApproxDP(1, 0.181))])
 def test_the_losses_of_several_queries_add_up(law, claim, number, kept):
     def several(data, size, rng):
         return [add_noise(data.sum(), law, size, rng, query=f"q{place}") for place in range(number)]

@@ -110,9 +110,7 @@ def noisy_scores(data, size, rng):
     return add_noise(data, Laplace(2.0), size, rng, query="scores", sensitivity=(3, 2))
 
 
-@pytest.mark.parametrize(
-    "inside", [None, lambda noisy: noisy.argmax(axis=1), np.sort], ids=["SVT", "largest", "sorted"]
-)
+@pytest.mark.parametrize("inside", [None, lambda noisy: noisy.argmax(axis=1), np.sort], ids=["SVT", "largest", "sort"])
 def test_answers_that_stay_inside_lose_nothing_that_is_proved(inside):
     pair, mechanism = ADDED, sparse_vector
     if inside:

@@ -108,9 +108,8 @@ def test_bars_are_in_units_of_the_promise():
 
 def test_curves_of_estimates_have_gaps_where_nothing_is_known():
     loss = np.array([1.0, 2.0, np.nan, 2.0, np.inf, 1.0])
-    drawing = loss_curve(
-        estimated(at=np.arange(6.0), loss=loss, low=loss - 1, high=np.where(np.isnan(loss), loss, np.inf))
-    )
+    high = np.where(np.isnan(loss), loss, np.inf)
+    drawing = loss_curve(estimated(at=np.arange(6.0), loss=loss, low=loss - 1, high=high))
     assert drawing.lines["estimate"] == ("0,667 200,333", "600,333", "1000,667")
     assert len(drawing.areas) == 3
     assert "in people, from 0 to 5: between 1 and 2 nats" in drawing.words

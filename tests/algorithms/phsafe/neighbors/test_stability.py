@@ -49,9 +49,8 @@ def changes(x, y):
 
 
 def spent(result):
-    return sum(
-        budget * result[name][1][level.split("_")[1]] / US.stability(name) ** 2 for name, level, budget in US.budgets()
-    )
+    changes = ((name, result[name][1][level.split("_")[1]], budget) for name, level, budget in US.budgets())
+    return sum(budget * change / US.stability(name) ** 2 for name, change, budget in changes)
 
 
 def test_stability_change_is_the_difference_of_the_tables(database, bundled):

@@ -35,9 +35,7 @@ class Golden:
         self.used = set()
 
     def frames(self):
-        return [
-            Frame({n: np.array(v, dtype=object) for n, v in f.items()}) for f in (self.persons, self.units, self.geo)
-        ]
+        return [Frame({n: np.array(v, object) for n, v in f.items()}) for f in (self.persons, self.units, self.geo)]
 
     def unit(self, **wanted):
         """The place in the units of the first that has these values and was not found before."""

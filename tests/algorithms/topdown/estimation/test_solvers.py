@@ -276,9 +276,8 @@ def test_counts_of_a_nation():
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 10**7, size=(5, 12))
     queries = (np.arange(12), np.arange(12) // 4, np.zeros(12, np.int64))
-    fits = tuple(
-        fit(groups, answer(groups, truth) + rng.normal(0, 1, (5, groups.max() + 1)), np.ones(5)) for groups in queries
-    )
+    noisy = [answer(groups, truth) + rng.normal(0, 1, (5, groups.max() + 1)) for groups in queries]
+    fits = tuple(fit(groups, answers, np.ones(5)) for groups, answers in zip(queries, noisy, strict=True))
     family = Family(5, 12, fits, parent=truth.sum(axis=0))
     exact, fast = both(family)
     assert objective(family, fast) == pytest.approx(objective(family, exact), rel=1e-6)

@@ -174,9 +174,8 @@ def said(events, *scores):
 
 @pytest.mark.parametrize(("x_far", "y_far", "guess"), [(0, 20, 1), (20, 0, -1)])
 def test_a_rare_and_certain_tail_is_an_event_of_its_own(x_far, y_far, guess):
-    found = said(
-        several(*tails(np.random.default_rng(1), x_far, y_far), **NEARLY_SURE), guess * 1002.0, guess * 15.0, 0.0
-    )
+    x, y = tails(np.random.default_rng(1), x_far, y_far)
+    found = said(several(x, y, **NEARLY_SURE), guess * 1002.0, guess * 15.0, 0.0)
     assert [guess, 0, 0] in found
 
 
@@ -321,9 +320,8 @@ def test_a_log_likelihood_ratio_up_to_a_factor_is_believed_as_well(factor):
         return [Statistic("score", lambda outputs: by * (outputs - 0.5), proportional=True)]
 
     x, y = np.random.default_rng(8).normal([[0], [1]], size=(2, 3000))
-    honest, found = (
-        select(x, y, one, families=("threshold",)) for one in ([log_ratio_of_normal_laws()], scaled(factor))
-    )
+    scores = [log_ratio_of_normal_laws()], scaled(factor)
+    honest, found = (select(x, y, one, families=("threshold",)) for one in scores)
     promised = [normal_promise(honest)[1], normal_promise(found, factor)[1]]
     assert promised[1] == pytest.approx(promised[0], rel=0.03)
     rate, _ = normal_promise(select(x, y, scaled(-factor), families=("threshold",)), -factor)

@@ -88,9 +88,7 @@ def test_people_are_scattered_as_asked(plaudit: Command) -> None:
 
 
 @pytest.mark.parametrize(("module", "library"), [("colorsys", "colorsys.py"), ("time", "in Python itself")])
-def test_a_module_with_the_name_of_a_library_is_refused(
-    plaudit: Command, workspace: Path, module: str, library: str
-) -> None:
+def test_a_module_with_the_name_of_a_library_is_refused(plaudit: Command, workspace: Path, module: str, library: str):
     (workspace / f"{module}.py").write_text(MINE)
     outcome = plaudit("audit", f"{module}:noisy", *OWN)
     assert refused(outcome, f"a module of your own must not have the name of a library, got {module!r}, which is ")

@@ -35,9 +35,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_phsafe_is_audited_among_households(
-    plaudit: Command, written: Path, options: tuple[str, ...], pair: str
-) -> None:
+def test_phsafe_is_audited_among_households(plaudit: Command, written: Path, options: tuple[str, ...], pair: str):
     """The options are those of the release, whose name of the persons is known too. DuckDB counts twice, 1 s."""
     Path("homes").symlink_to(written)
     households = ("--persons", "homes/persons.csv", "--set", "units=homes/units.csv", "--set", "geo=homes/geo.csv")

@@ -23,9 +23,7 @@ def session(path: str, *audits: tuple[str, dict[str, str], AuditResult]) -> str:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_known_bug_that_is_detected_is_as_expected(
-    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, command: str
-) -> None:
+def test_a_known_bug_that_is_detected_is_as_expected(plaudit, workspace, sound, violated, command):
     path = session("audits.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
     outcome = plaudit(command, path)
     assert (outcome.code, outcome.err) == (WITHIN, "")
@@ -33,9 +31,7 @@ def test_a_known_bug_that_is_detected_is_as_expected(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_other_violation_is_expected(
-    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, command: str
-) -> None:
+def test_no_other_violation_is_expected(plaudit, workspace, sound, violated, command):
     bug = ("t::bug", KNOWN, violated)
     assert plaudit(command, session("audits.json", ("t::other", PROMISED, violated), bug)).code == VIOLATION
     named = ("t::bug[x] call 1 (known bug)", PROMISED, violated)
@@ -47,9 +43,7 @@ def test_no_other_violation_is_expected(
         assert plaudit(command, path, alone).code == plaudit(command, alone, path).code == VIOLATION
 
 
-def test_comparison_expects_known_bugs(
-    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult
-) -> None:
+def test_comparison_expects_known_bugs(plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult):
     before = session("before.json", ("t::sound", PROMISED, sound))
     after = session("after.json", ("t::sound", PROMISED, sound), ("t::bug", KNOWN, violated))
     outcome = plaudit("compare", before, after)
@@ -68,9 +62,7 @@ def test_comparison_expects_known_bugs(
     assert (gone.code, "REGRESSION: t::bug call 1 (known bug): the audit is gone" in gone.out) == (VIOLATION, True)
 
 
-def test_github_is_told_of_what_is_not_expected(
-    plaudit: Command, workspace: Path, violated: AuditResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_github_is_told_of_what_is_not_expected(plaudit, workspace, violated, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     path = session("audits.json", ("t::bug", KNOWN, violated), ("t::few", KNOWN, POWERLESS))
     told = plaudit("check", path, "--format", "github")
@@ -91,9 +83,7 @@ def test_forms_for_programs_are_of_audits_alone(plaudit: Command, workspace: Pat
 
 
 @pytest.mark.parametrize("public", [(), ("--public",)])
-def test_a_report_counts_known_bugs_by_themselves(
-    plaudit: Command, workspace: Path, sound: AuditResult, violated: AuditResult, public: tuple[str, ...]
-) -> None:
+def test_a_report_counts_known_bugs_by_themselves(plaudit, workspace, sound, violated, public):
     def headline(path: str) -> str:
         assert plaudit("report", path, "--out", "page.html", *public).code in (WITHIN, VIOLATION)
         page = Path("page.html").read_text("utf-8")

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,9 +62,7 @@ def test_an_audit_made_again_is_the_same(plaudit: Command, saved: Path) -> None:
         ({"mechanism": "sound"}, "mechanism was sound, and is noisy"),
     ],
 )
-def test_a_file_that_was_forged_to_fit_is_found_by_a_rerun(
-    plaudit: Command, saved: Path, changes: dict[str, Any], words: str
-) -> None:
+def test_a_file_that_was_forged_to_fit_is_found_by_a_rerun(plaudit, saved, changes, words):
     values = read_json(saved)
     if "counts" in changes:
         x = changes["counts"]["x"]
