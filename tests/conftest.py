@@ -63,7 +63,7 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def good_files(tmp_path_factory):
+def good_files(tmp_path_factory):  # 1 s, for the first test that asks
     """One folder with a good file of every kind that the command reads; whoever uses it works on a copy."""
     from tests.workspace import make_workspace
 

@@ -188,8 +188,8 @@ def test_imports_go_down():  # all sources are parsed, half a second
     rooms = {
         f"{package}.{path.stem}" for package in FLOORS for path in (ROOT / package).iterdir() if "__" not in path.stem
     }
-    built = {room for room in rooms if room in MODULES or any(m.startswith(f"{room}.") for m in MODULES)}
-    assert built <= FLOOR_OF.keys()
+    used_rooms = {room for room in rooms if room in MODULES or any(m.startswith(f"{room}.") for m in MODULES)}
+    assert used_rooms <= FLOOR_OF.keys()
     assert broken_by(lambda text, name: wrong_imports(text, name, SOURCES[name].name == "__init__.py")) == {}
 
 

@@ -220,12 +220,12 @@ def test_an_area_that_is_others_together_is_named_and_counted(parts, named, caps
 
 @pytest.mark.parametrize("number", in_full(8, 40))
 def test_areas_that_chance_makes_a_sum_are_not_named(number, capsys):
-    """Of the files with 12 areas of about 25 persons in 12 cells at most one is, with probability .999 (seed fixed)."""
+    """Of 40 files with 12 areas of about 25 persons in 12 cells at most one is, with probability .999; of 8 none is."""
     rng, schema = np.random.default_rng(2), Schema({"a": "uvwxyz", "sex": "fm"})
     for _ in range(number):
         values = rng.integers(1, 13, 300), rng.choice(list("uvwxyz"), 300), rng.choice(["f", "m"], 300)
         read_histogram(Frame(dict(zip(("area", "a", "sex"), values, strict=True))), schema, ["area"])
-    assert capsys.readouterr().err.count("warning") <= 1
+    assert capsys.readouterr().err.count("warning") <= number // 40
 
 
 def test_areas_that_may_be_missing_values_are_named(capsys):

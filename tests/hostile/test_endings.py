@@ -387,8 +387,8 @@ def test_of_audits_into_one_folder_at_once_none_is_lost(baseline):
     folder, seeds = baseline("audit").fresh(), range(40)
     words = f"audit gaussian-counts --claim zcdp:0.5 --confidence 0.999999 {RUNS} --data counts.csv --out out"
     for start in range(0, len(seeds), 8):
-        seeded = [words.replace("--seed 1", f"--seed {seed}") for seed in seeds[start : start + 8]]
-        runs = [Running(one.split(), folder) for one in seeded]
+        commands = [words.replace("--seed 1", f"--seed {seed}") for seed in seeds[start : start + 8]]
+        runs = [Running(command.split(), folder) for command in commands]
         assert [ended for ended in (run.ended() for run in runs) if ended.code not in (0, 3) or ended.err] == []
     audits = dict(read_audits(*(folder / "out").glob("gaussian*.json")))
     assert sorted(audit.seed_entropy for audit in audits.values()) == list(seeds)

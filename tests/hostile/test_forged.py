@@ -270,7 +270,7 @@ def forgeries(body):
 
 
 @pytest.mark.reliability(row=7)
-@pytest.mark.parametrize("step", in_full(307, 7))
+@pytest.mark.parametrize("step", in_full(401, 7))
 @pytest.mark.parametrize("name", ["new/count", "new/early", "old/outputs"])
 def test_no_forgery_of_a_violation_passes_but_by_another_promise(name, step, good_files, tmp_path, record_property):
     """With one value changed it stays a violation; made a pass, it needs a claim that every view shows."""

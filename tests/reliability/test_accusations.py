@@ -113,8 +113,8 @@ def test_sound_mechanisms_are_accused_as_seldom_as_the_confidence_says(ways, tim
     In full, a true rate above `MOST` passes with probability .05 at most: that of few misses, by Clopper and Pearson.
     """
     streams = np.random.SeedSequence(9).spawn(ways * times)
-    audits_made = (delayed(accused)(number % ways, stream) for number, stream in enumerate(streams))
-    found = Parallel(n_jobs=2 if times > 2 else 1)(audits_made)
+    calls = (delayed(accused)(number % ways, stream) for number, stream in enumerate(streams))
+    found = Parallel(n_jobs=2 if times > 2 else 1)(calls)
     accusations, audits = sum(found), len(found)
     rate = float(beta.ppf(0.95, accusations + 1, audits - accusations))
     record_property("tried", audits)

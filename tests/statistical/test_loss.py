@@ -33,7 +33,7 @@ def test_one_person_shows_the_whole_epsilon(audits):
     assert misses(results, 1.0) <= most(audits)
 
 
-@pytest.mark.parametrize("audits", in_full(5, 200))
+@pytest.mark.parametrize("audits", in_full(4, 200))
 def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     pair = NeighborPair.add_people(COUNTS, 0, people=80)
     results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(audits)]
@@ -51,7 +51,7 @@ def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
 @pytest.mark.parametrize(
     ("epsilon", "event", "audits", "size"),
     [
-        (1.0, None, 15, 400),
+        (1.0, None, 13, 400),
         *(pytest.param(e, event, 400, 4000, marks=slow) for e in (0.1, 1.0, 4.0) for event in (None, "registered")),
     ],
 )

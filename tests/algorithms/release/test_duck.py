@@ -281,8 +281,8 @@ def test_no_value_is_bent_to_the_type_of_the_others(opened, library, late):
         frame = pytest.importorskip("pandas").DataFrame(frame)
     engine = opened()
     assert engine.read("t", frame) == {"A": "text"}
-    counted = sorted(engine.fetch("select A, count(*) as N from t group by A").rows())
-    assert counted == sorted([("5", 199_999), (str(late), 1)])
+    counts = sorted(engine.fetch("select A, count(*) as N from t group by A").rows())
+    assert counts == sorted([("5", 199_999), (str(late), 1)])
 
 
 def test_what_is_missing_is_none_in_text_and_numbers(opened):

@@ -56,8 +56,8 @@ def test_settings_are_those_that_the_page_on_production_says():
         "end-to-end test: budget": f"{TEST.levels['nation']} for each of the {len(TEST.levels)} levels; {shares}",
         "end-to-end test: failsafe, rounding": f"on {TEST.minimal}; {TEST.rounding or 'cell by cell'}",
     }
-    said = {row[0]: str(row) for row in ROWS}
-    assert {name: words for name, words in result.items() if words not in said[name]} == {}
+    texts = {row[0]: str(row) for row in ROWS}
+    assert {name: words for name, words in result.items() if words not in texts[name]} == {}
     assert all(passes[level] == [["total"], nested] for level in first.split(", "))
     assert passes["block"] == passes["nation"] == [["total", *nested]]
 

@@ -26,7 +26,7 @@ def third(people, size, rng):
 
 
 def test_several_cells_share_the_confidence(plaudit: Command) -> None:  # five audits, and their figure
-    words = ("audit", "helper:buggy", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "2000")
+    words = ("audit", "helper:buggy", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--size", "1400")
     words += ("--seed", "1", "--confidence", "0.999", "--cell", "2", "--cell", "0", "--out", "out")
     outcome = plaudit(*words)
     shared = "Each of the 2 pairs of databases is audited at 99.95% confidence: together their lower bounds hold at "

@@ -63,21 +63,21 @@ def test_a_killed_process_costs_what_it_was_at_and_killed_always_it_is_an_error(
         assert sorted(done) == [(task, task) for task in range(4)]
 
 
-@pytest.mark.parametrize(("deadly", "finished"), [((1, 3), 3), ((3, 4), 2)], ids=["between results", "twice over"])
-def test_a_process_may_be_killed_once_for_each_result(deadly, finished):
+@pytest.mark.parametrize(("deaths", "results"), [((1, 3), 3), ((3, 4), 2)], ids=["between results", "twice over"])
+def test_a_process_may_be_killed_once_for_each_result(deaths, results):
     """Workers die in some of the rounds that they begin; in the others they finish one task."""
     workers, rounds, done = Workers(abs, 2), itertools.count(1), []
 
     def work(missing):
-        if next(rounds) in deadly:
+        if next(rounds) in deaths:
             raise BrokenProcessPool
         yield min(missing), missing[min(missing)]
 
     workers.cluster = work
-    with refused(ChildProcessError, KILLED) if finished < 3 else nullcontext():
+    with refused(ChildProcessError, KILLED) if results < 3 else nullcontext():
         for number_and_result in workers.finished("abc"):
             done.append(number_and_result)
-    assert done == list(enumerate("abc"))[:finished]
+    assert done == list(enumerate("abc"))[:results]
 
 
 @pytest.mark.parametrize(

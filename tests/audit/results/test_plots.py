@@ -117,7 +117,7 @@ HOSTILE = ["cost of $\\x$", "$a_1$", "$", "a\x1b[31m\x00b", "half \ud83d a pair"
 
 
 @pytest.mark.reliability(row=9)
-@pytest.mark.parametrize(("ending", "usetex"), [(".svg", True), (".png", False), (".pdf", False)])
+@pytest.mark.parametrize(("ending", "usetex"), [(".svg", True), (".png", False), (".pdf", False)])  # half a second
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex, record_property):
     record_property("tried", len(by_kind(HOSTILE)))
     with matplotlib.rc_context({"text.usetex": usetex}), house_style():
