@@ -69,7 +69,7 @@ lint: .venv/installed-dev
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 test-slow: .venv/installed-dev
 	$(BIN)/pytest --numprocesses 2 -m "slow and not reliability"
@@ -88,7 +88,7 @@ test-lowest:
 	@build/lowest/bin/uv pip compile pyproject.toml --extra census --extra dask --extra release --resolution lowest-direct \
 	  --python-version 3.11 --quiet --output-file build/lowest/versions.txt
 	@build/lowest/bin/pip --disable-pip-version-check install --quiet --constraint build/lowest/versions.txt --editable '.[dev]'
-	build/lowest/bin/pytest -W ignore::DeprecationWarning --numprocesses 2 --dist loadfile
+	build/lowest/bin/pytest -W ignore::DeprecationWarning --numprocesses 2 --dist worksteal
 
 coverage: .venv/installed-dev
 	$(BIN)/python -m tests.reliability.branches
