@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -24,10 +26,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, built anew."""
     folder = tmp_path_factory.mktemp("site")
     asked = ["--quiet", "--fail-on-warning", "--keep-going", "--builder", "html", "docs", str(folder)]
-    found = subprocess.run([sys.executable, "-m", "sphinx", *asked], cwd=ROOT, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-m", "sphinx", *asked], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stderr
-    # What kernels say of themselves is no warning of a page.
-    assert not re.search(r"\.(md|rst|py):.*(WARNING|ERROR)", found.stderr)
+    assert not re.search(
+        r"\.(md|rst|py):.*(WARNING|ERROR)", found.stderr
+    )  # what kernels say of themselves is no warning of a page
     return folder
 
 
@@ -44,6 +49,21 @@ def test_every_finding_every_command_and_every_public_name_has_a_place(site: Pat
     assert {"audit", "report", "release_phsafe", "explore_topdown"} <= commands
 
 
+def test_links_lead_somewhere(site: Path, pages: list[Path]) -> None:
+    texts = {page: page.read_text("utf-8") for page in pages}
+    places = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts.items()}
+    wrong = []
+    for page, text in texts.items():
+        for target in re.findall(r'\b(?:href|src)="([^"]+)"', text):
+            url = urlsplit(unescape(target))
+            if url.scheme or url.netloc:
+                continue
+            there = (page.parent / unquote(url.path)).resolve() if url.path else page
+            if not there.exists() or (url.fragment and there in places and unquote(url.fragment) not in places[there]):
+                wrong.append(f"{page.relative_to(site)}: {target}")
+    assert wrong == []
+
+
 def look(urls: list[str], browser: Any, axe: Any) -> tuple[list[str], list[str], list[str]]:
     """Return what pages ask of others, what axe finds, and where they are wider than the window, at each width."""
     requests, violations, wide = [], [], []
@@ -53,8 +73,10 @@ def look(urls: list[str], browser: Any, axe: Any) -> tuple[list[str], list[str],
     for url, width in product(urls, WIDTHS):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(url)
-        where = f"{url} at {width}"
-        wrong = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        where, wrong = (
+            f"{url} at {width}",
+            axe.run(page, options={"resultTypes": ["violations"]}).response["violations"],
+        )
         violations += [f"{where}: {one['id']} {one['nodes'][0]['target']}" for one in wrong]
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wide.append(where)

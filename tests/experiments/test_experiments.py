@@ -202,3 +202,17 @@ def test_numbers_do_not_depend_on_jobs(tmp_path, quick):
         return json.dumps(rows)
 
     assert plain(tmp_path) == plain(quick("neighbor_relation"))
+
+
+def test_no_error_of_any_kind_is_a_failed_expectation(monkeypatch, capsys):
+    class PanicError(BaseException):
+        pass
+
+    def panics(*_):
+        raise PanicError("no thread")
+
+    monkeypatch.setattr("experiments.bounds.one_run.check", panics)
+    assert command("check", "one_run") == 2
+    assert capsys.readouterr() == ("", "experiments: error: PanicError: no thread\n")
+    assert command("--debug", "check", "one_run") == 2
+    assert capsys.readouterr().err.startswith("Traceback")

@@ -10,17 +10,19 @@ import warnings
 from xml.etree import ElementTree
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib import cbook
 
+from algorithms.bottom_up import BottomUp
 from algorithms.release.intake import read_histogram
 from algorithms.schema import Schema
-from audit.io.text import printable, shown
+from audit.io.text import from_cell, printable, shown
 from audit.results.folder import name_in_files, read_audits, save_result
 from audit.results.plots import house_style, new_figure, plot_audits, save_figure
 from tests.audit.report.hostile import PAYLOADS, by_kind
 from tests.audit.report.test_formats import NAMES
-from tests.helpers import audited, contents, in_full, system_module
+from tests.helpers import audited, contents, in_full, rows_of, system_module
 
 release = system_module("bottom_up").release
 
@@ -40,6 +42,13 @@ PATHS = (
     "[a]", "{a,b}", "|ls", "`ls`", "$(ls)", ";ls", "&&ls", ">x", "<x", "con", "nul.json", "x:stream", "x.", "x ",
     " x", "%2e%2e%2fx", "..%c0%afx", "\u2024\u2024/x", "\u2215x", "\uff0e\uff0e\uff0fx", "x" * 300, "é" * 200, "",
     "a/b/c", "\u202egpj.x", "x.json", "x.json.part", "x\x1b[2J",
+)  # fmt: skip
+FORMULAS = (
+    "=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", '=HYPERLINK("http://evil.invalid","x")',
+    "=IMPORTXML(A1,A2)", "=WEBSERVICE(A1)", "=DDE(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u00a0=1", "\ufeff=1",
+    "\u200b=1", "\uff1d1", "\uff0b1+1", "\uff0d1+1", "\uff20x", "\u22121+1", "\ufe631+1", "'=1", '"=1', '""=1', "`=1",
+    "x;=1", "x\t=1", "x\n=1", 'x","=1', "x';=1", "%=1", "=\x001", "\x1b=1", "\u202e=1", "-", "+", "=", "@", "-x",
+    "+x", "=-1", "--1", "-1;-1",
 )  # fmt: skip
 ACTIVE = {"script", "foreignObject", "iframe", "image", "a", "animate", "set", "handler", "audio", "video", "object"}
 OBEYED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of letters that no terminal shows as a letter
@@ -139,3 +148,19 @@ def test_nothing_of_unicode_commands_a_terminal():
     assert kept == []
     assert all(printable(f"a{letter}b") == "a b" for letter in obeyed)
     assert shown("a\nb") == "a\nb"  # the one that is kept
+
+
+@pytest.mark.reliability(row=9)
+def test_tables_of_a_release_are_computed_by_no_spreadsheet(tmp_path, record_property):
+    """Levels and codes that look like formulas are text in the tables, and given back letter by letter."""
+    words = distinct(FORMULAS)
+    record_property("tried", 2)  # places: levels and codes
+    write(tmp_path / "t.csv", [("area", "kind"), *((one, level) for one in words for level in words)])
+    schema = Schema({"kind": tuple(words)})
+    tree, histogram = read_histogram(tmp_path / "t.csv", schema, ["area"])
+    release(BottomUp(1.0, tree, schema), histogram, out=tmp_path / "out", rng=np.random.default_rng(1), areas=["area"])
+    rows = rows_of(tmp_path / "out" / "level_1.csv")
+    cells = [row[name] for row in rows for name in row if name.lower() in ("area", "kind") and row[name]]
+    assert {from_cell(cell) for cell in cells} <= set(words) | set(tree.labels)
+    told = [unicodedata.normalize("NFKC", shown(cell)).lstrip(' "`') for cell in cells]
+    assert not [cell for cell in told if cell[:1] in "=+-@" and cell not in ("-1",)]
