@@ -136,8 +136,12 @@ def _choice(
     last = tuple(Bet(*(row[name] for name in GUESSED)) for row in rows[-1:])
     choosing = 2 * min(map(len, past.outputs))
     chosen = choose_event(given, replace(method, last=last), attack, choosing, counting)
-    events = chosen.events[: method.places]
-    return replace(chosen, events=tuple(replace(one, share=1 / len(events)) for one in events))
+    first = chosen.events[0]
+    if method.places == 1:
+        return replace(chosen, events=(replace(first, share=1.0),))
+    nothing = Selected(Event(first.event.statistic, WeightRule(np.array([]), np.zeros(1))))
+    score = next((one for one in chosen.events if isinstance(one.event.rule, WeightRule)), nothing)
+    return replace(chosen, events=(replace(first, share=0.5), replace(score, share=0.5)))
 
 
 def _tallies(chosen: Choice, outputs: Sequence[NDArray[Any]]) -> list[Floats]:

@@ -11,22 +11,24 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from audit.attacks.selection import Family, select_weights
+from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
 from audit.bounds.betting import Bet, Lines, betting_evidence, betting_lower, growth, score_growth, staked, total
-from audit.claims import ApproxDP, Claim
+from audit.claims import Claim
 from audit.events import Event, Statistic, WeightRule
-from audit.methods.game import Game
 from audit.methods.method import LEAST_EXCESS, POWER, Basis, Counts, Floats, Method, guesses, register_method
 from audit.methods.variation import Variation
 
 __all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "likely", "prior"]
 
 LEVELS = 32  # most values of a score
+OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those that were seen
+LARGEST_DELTA = 0.9  # of a line that rules are chosen for
 # What a saved bet has: the columns of a `Bet`, and the rows of a bet on a score.
 GUESSED = ("regions", "right_share", "wrong_share", "runs", "right", "wrong")
 SCORED = ("score", "share_other", "share_likely", "runs_other", "runs_likely")
 Seen = tuple[int, float, float]  # regions of a rule, and shares of the runs in which it guesses, and wrongly
 ALWAYS: Seen = (2, 1.0, 0.5)
+NEVER: Seen = (2, 0.0, 0.0)
 FIRST, GROWTH = 8, 1.25  # runs of the first bet, and ratio of all runs before and after a bet
 TAUGHT = 12  # runs that teach before the first bet
 SETTLED = 1.1  # times the promise: an audit that would have found this loss ends
@@ -57,14 +59,17 @@ class Bets(Method):
         self, statistics: tuple[Statistic, ...], x: Floats, y: Floats, *, families: tuple[Family, ...], counting: int
     ) -> list[Event]:
         """Return the event with the largest expected bound at a line of the promise; for rho, also the best score."""
-        events = self._game.choose(statistics, x, y, families=families, counting=counting)
         if self.claim.parameter == "delta":  # rules with the same difference of probabilities may vary very differently
+            variation = Variation(self.claim, self.distance, self.confidence)
+            events = variation.choose(statistics, x, y, families=families, counting=counting)
             return sorted(events, key=lambda event: self._expected_growth(event, statistics, x, y))[-1:]
-        if self.places == 1:
-            return events[:1]
+        game = Guessing(counting, self.confidence, self._forgiven)
+        events = select_events(rate_candidates(tabulated(statistics, x, y, families), game), game)[:1]
+        if self.places == 1 or not events:
+            return events
         score = select_weights(statistics, x, y, counting=counting, confidence=self.confidence)
         assert isinstance(score.rule, WeightRule)
-        return [*events[:1], replace(score, rule=coarser(score.rule))]
+        return [*events, replace(score, rule=coarser(score.rule))]
 
     def _expected_growth(self, event: Event, statistics: tuple[Statistic, ...], x: Floats, y: Floats) -> float:
         """Return the growth of a bet on an event by the rates of its guesses on selection runs."""
@@ -75,20 +80,17 @@ class Bets(Method):
 
     @property
     def places(self) -> int:
-        """How many events are bet on at a time, each with the same share of the error probability: guesses, scores."""
+        """How many events are bet on at a time, with equal shares of the error probability: guesses, and a score."""
         return 2 if self.claim.parameter == "rho" else 1
 
     @property
-    def _game(self) -> Game:
-        """The game at the line on which the last bet was, or that suits twice the promised loss."""
-        if self.claim.parameter == "delta":
-            return Variation(self.claim, self.distance, self.confidence)
+    def _forgiven(self) -> float:
+        """The delta of the line on which the last bet was, or of the one that suits twice the promised loss."""
         for bet in (*self.last, self._doubled):
-            stakes, gain, loss, *_ = (float(part[0, 0, 0]) for part in staked([bet], [self.promise]))
+            stakes, _, _, d, _ = (float(part[0, 0, 0]) for part in staked([bet], [self.promise]))
             if stakes > 0:
                 break
-        delta = (1 - gain) * 2 / bet[0]
-        return Game(ApproxDP(max(math.log(loss - (1 - gain)), 0.01), min(delta, 0.9)), 1, self.confidence)
+        return min(d * 2 / bet.regions, LARGEST_DELTA)
 
     @cached_property
     def _doubled(self) -> Bet:
@@ -184,6 +186,8 @@ class Bets(Method):
 
     def detection(self, truth: Claim, sizes: Sequence[int], seen: Seen = ALWAYS) -> float:
         """Return the share of simulated audits, with bets on so many runs each, that refute the promise."""
+        if seen[1] == 0:
+            return 0.0
         sizes = [max(1, round(runs / LEARNING)) for runs in sizes]
         return float(np.mean(self.ends(truth, sizes, seen) < len(sizes)))
 
@@ -241,7 +245,8 @@ class Bets(Method):
         except TypeError:  # no normal laws have such a loss
             return 2, truth.guessed_right, 1 - truth.guessed_right
         bets = np.stack([np.full(33, 2.0), *laws, *np.zeros((3, 33))], axis=-1)
-        best = int(staked(bets, [self.promise])[-1].argmax())
+        grown = staked(bets, [self.promise])[-1][:, 0, 0]
+        best = int(np.where(sum(laws) <= OFTENER * guessed, grown, -1.0).argmax())
         return 2, float(laws[0][best]), float(laws[1][best])
 
 
@@ -288,10 +293,12 @@ def _sizes(bets: Any) -> list[int]:
 def _seen(counts: Counts, basis: Basis) -> Seen:
     """Return how many databases the last rule could name, and the shares of guesses and of wrong ones of all rules."""
     bets: Any = basis["bets"]
-    if not bets or _on_scores(bets):
+    if not bets or (_on_scores(bets) and len(set(bets[-1]["score"])) == 1):
+        return NEVER
+    if _on_scores(bets):
         return ALWAYS
     right, guessed, runs = guesses(counts)
-    return max(1, bets[-1]["regions"]), max(guessed, 1) / runs, (guessed - right) / runs
+    return max(1, bets[-1]["regions"]), guessed / runs, (guessed - right) / runs
 
 
 def block_size(made: int, size: int) -> int:
