@@ -27,8 +27,6 @@ REFERENCES = {
     'Estimation of Renyi Divergences", 2021.',
     "maurer": 'Maurer and Pontil, "Empirical Bernstein Bounds and Sample-Variance Penalization", 2009, theorem 4.',
     "robbins": 'Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", 1970, after Ville, 1939.',
-    "howard": 'Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence '
-    'Sequences", 2021.',
     "waudby": 'Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.',
     "flaxman": 'Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", '
     '2019, section 2.3, "less-obvious estimate".',

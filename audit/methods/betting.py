@@ -45,11 +45,11 @@ class Bets(Method):
     bound = "bets on guesses"
     theorem = (
         "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
-        "that are fair if the promise holds. Rule and stake follow from earlier runs. The bound holds at every moment "
-        "at which the audit could have stopped."
+        "that are fair if the promise holds. Rule and stake follow from earlier runs. A promise of rho is also bet on "
+        "with a score, as it limits a divergence. The bound holds whenever the audit stops."
     )
     counted = "rules that guess the database"
-    sources: ClassVar[tuple[str, ...]] = ("robbins", "howard", "waudby", "kairouz")
+    sources: ClassVar[tuple[str, ...]] = ("robbins", "waudby", "kairouz", "birrell")
     coins = True
     simulated = True
 

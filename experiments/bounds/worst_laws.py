@@ -365,8 +365,8 @@ CASES = (
     Case(MISTAKES, "game with fixed numbers of runs", paired_runs),
     Case(OTHERS, "pure: 20 pairs searched, 3 measured", searched(20, 3, 6000)),
     Case(OTHERS, "pure: 20 pairs searched, all measured", searched(20, 20, 6000)),
-    Case(OTHERS, "pure: stopped early, to 20,000", EARLY(GDPC(1.0), PureDP(1.0), 20_000)),
-    Case(OTHERS, "approximate: stopped early, to 20,000", EARLY(leaky_counts, ApproxDP(1.0, 0.01), 20_000)),
+    Case(OTHERS, "pure: stopped early, to 20,000", EARLY(GDPC(1.0), PureDP(1.0), 20_000), 200),
+    Case(OTHERS, "approximate: stopped early, to 20,000", EARLY(leaky_counts, ApproxDP(1.0, 0.01), 20_000), 200),
     *(
         Case(OTHERS, f"{kind}: {x:,} + {y:,} given outputs", given(x, y, mechanism, claim, selection=selection))
         for kind, mechanism, claim, sizes in (
