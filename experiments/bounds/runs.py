@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from algorithms.flaxman import GDPC
 from audit import (
     ZCDP,
     ApproxDP,
@@ -23,7 +22,6 @@ from audit import (
     Event,
     GaussianDP,
     NeighborPair,
-    PureDP,
     measure_loss,
     measure_loss_from_outputs,
     measure_loss_one_run,
@@ -34,9 +32,10 @@ from audit import (
 from audit.bounds.game import guessing_game_lower
 from audit.bounds.rectangle import two_sample_lower
 from audit.claims import Claim, parse_claim
-from audit.methods import Game
 from audit.planning import Design
-from audit.results.plots import BLACK, BLUE, GRAY, PALE, plot_plan
+from audit.results.plots import BLACK, BLUE, GRAY, PALE
+from experiments.bounds.early import DRAWN, FACTORS, check_early, draw_early, needed_runs, stopped_early
+from experiments.bounds.laws import coin, normal
 from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, load_data, most_misses, near
 
@@ -46,7 +45,7 @@ COUNT, NOISE = 120, 10.0  # people in a count; standard deviation of its normal 
 CONFIDENCE_HERE = 0.95
 PROVED = 0.9  # share of the loss to prove, in the comparison with theory
 EPSILONS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-CLAIMED, EARLY, MOST = 0.1, (1.0, 1.1, 1.5, 2.0, 4.0), 1_000_000  # with early stopping: promise, violations, most runs
+CLAIMED = 0.1  # epsilon, in the answer
 WITHIN = 0.03  # tolerance of the simulated power around the planned power
 PLANNED = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
 CURVES = ("pure:1", "approx:0.3,1e-6", "gaussian:1", "zcdp:0.5")
@@ -91,25 +90,8 @@ class Case:
 CASES = {name: tuple(Case(**row) for row in rows) for name, rows in load_data("bounds/planning.toml").items()}
 
 
-# `coin` and `normal` take an array of databases, 0 for `x` and 1 for `y`, and return answers, shape (size, databases).
-
-
-def coin(truth: Claim, share: float, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
-    """Return +1 for `y`, -1 for `x`, or 0 (no answer), with the largest rate of right answers for this loss."""
-    delta = truth.delta if isinstance(truth, ApproxDP) else 0.0
-    wrong = (share - delta) * float(special.expit(-truth.budget))
-    chance = rng.random((size, np.size(which)))
-    return np.where(chance >= share, 0, np.where(chance < wrong, -1, 1)) * (2.0 * np.asarray(which) - 1)
-
-
-def normal(truth: Claim, which: ArrayLike, size: int, rng: Rng) -> NDArray[np.float64]:
-    """Return 0 for `x` or 1 for `y`, plus normal noise with exactly this loss."""
-    shift = truth.budget if isinstance(truth, GaussianDP) else math.sqrt(2 * truth.budget)
-    return np.asarray(which) + rng.standard_normal((size, np.size(which))) / shift
-
-
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Plan and simulate audits of each case; prove losses; stop early (quick: fewer cases, tens of audits)."""
+    """Plan and simulate audits of each case; prove losses; stop early (quick: fewer cases and audits)."""
     root, parallel = np.random.SeedSequence(seed), Parallel(n_jobs=jobs)
     needed, early = (np.random.SeedSequence(seed, spawn_key=(place,)) for place in (2, 3))
     rng = np.random.default_rng(needed)
@@ -123,7 +105,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
             for epsilon in EPSILONS
             for people in sorted({1, math.ceil(2 / epsilon)})
         ],
-        "early": _early(2 if quick else 30, MOST // 50 if quick else MOST, early, parallel),
+        "early": stopped_early(FACTORS[::4] if quick else FACTORS, 2 if quick else 20, early, parallel),
         "rows": _simulated(CASES["quick"] if quick else CASES["full"] + CASES["kept"], root, parallel),
         "curves": curves,
         "quick": quick,
@@ -175,29 +157,6 @@ def _fewest(enough: Callable[[int], bool], guess: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _early(audits: int, most: int, root: np.random.SeedSequence, parallel: Parallel) -> list[dict[str, Any]]:
-
-    def detected(factor: float, runs: int) -> bool:
-        counts = {"x": {"runs": 0, "guessed_x": 0, "guessed_y": 0}}
-        counts["y"] = {"runs": runs, "guessed_x": 0, "guessed_y": runs}
-        return Game(PureDP(CLAIMED), 1, CONFIDENCE_HERE).detectable(counts, {}) <= factor * CLAIMED
-
-    rows = []
-    for factor, stream in zip(EARLY, root.spawn(len(EARLY)), strict=True):
-        results = parallel(delayed(_stopped)(factor, most, rng) for rng in stream.spawn(audits))
-        runs, violated = zip(*results, strict=True)
-        planned = None if factor == 1 else _fewest(partial(detected, factor), 100)
-        rows.append({"factor": factor, "runs": list(runs), "violated": sum(violated), "planned": planned})
-    return rows
-
-
-def _stopped(factor: float, most: int, rng: np.random.SeedSequence) -> tuple[int, bool]:
-    pair, event = NeighborPair.add_people([COUNT], 0), Event.at_least(0, COUNT + 1, low=COUNT)
-    options: dict[str, Any] = {"size": most, "confidence": CONFIDENCE_HERE, "rng": rng, "stop": "early"}
-    result = measure_loss(GDPC(factor * CLAIMED), pair, PureDP(CLAIMED), event=event, **options)
-    return result.size, result.verdict == "violated"
 
 
 def _simulated(cases: tuple[Case, ...], root: np.random.SeedSequence, parallel: Parallel) -> list[dict[str, Any]]:
@@ -252,6 +211,7 @@ def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
 
 def check(numbers: Numbers) -> Checks:
     yield from _check_proved(numbers)
+    yield from check_early(numbers)
     for row in numbers["rows"]:
         share = row["seen"] / row["audits"]
         if row["violation"] == 1:
@@ -290,20 +250,12 @@ def _check_proved(numbers: Numbers) -> Checks:
         yield between(f"{where}: runs of the game / theory", row["game"]["runs"] / row["theory"], 0.98, 1.25)
         for bound in ("game", "limits"):  # about half, as counts are discrete; error probability below 1e-4
             yield between(f"{where}, {bound}: audits that prove it", row[bound]["reached"], 0.35, 0.7)
-    medians = [float(np.median(row["runs"])) for row in numbers["early"]]
-    yield Check("the worse the violation, the sooner an audit stops", medians == sorted(medians, reverse=True))
-    for row in numbers["early"]:
-        audits, where = len(row["runs"]), f"stopped early, {row['factor']:g} times the promise: violations"
-        if row["factor"] == 1:
-            yield between(where, row["violated"], 0, most_misses(audits, CONFIDENCE_HERE))
-        elif row["factor"] >= 1.5 and not numbers["quick"]:
-            yield between(where, row["violated"], audits, audits)
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     one, group = needed[CLAIMED, False], needed[CLAIMED, True]
-    double = next(row for row in numbers["early"] if row["factor"] == 2)
+    early = {row["law"]: needed_runs(row, 0.5) for row in numbers["early"] if row["factor"] == 2}
     cases = [row for row in numbers["rows"] if row["violation"] > 1]
     apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in cases]
     mean_apart, most_apart = np.mean(np.abs(apart)), max(apart, key=abs)
@@ -325,12 +277,11 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
-    heights = [2.6, 2.4, 0.16 * len(rows) + 0.4]
+    early = [row for row in numbers["early"] if float(row["factor"]) > DRAWN]
+    heights = [2.6, *(0.16 * len(part) + 0.4 for part in (early, rows))]
     figure, (top, middle, below) = page(3.0 + sum(heights), 3, 1, heights=heights)
     _draw_needed(top, numbers["needed"])
-    plot_plan([(curve["promise"], curve["violations"], curve["sizes"]) for curve in numbers["curves"]], middle)
-    middle.set(xlabel="true loss beyond the promise (log scale)", ylabel="runs needed (log scale)")
-    head(middle, "(b) runs to detect a violation with power 0.8", own_keys(middle), ncols=4, x=-0.2)
+    draw_early(middle, early)
     _draw_differences(below, rows)
     return figure
 

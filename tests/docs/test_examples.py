@@ -28,6 +28,7 @@ EXPECTED = re.compile(r"\s*# exit code (\d)$")
 
 # What programs print that tells that they did what they say.
 TOLD = {
+    "dp_sgd.py": ["as promised: not refuted after 600 trainings", "noise: violated after", "people: violated after"],
     "library.py": ["promised epsilon 0.5", "not refuted"],
     "one_release.py": ["GDPC: not refuted", "RDPC: not refuted"],
     "ordinary_households.py": ["12,328 persons in 5,000 homes, in ordinary/"],

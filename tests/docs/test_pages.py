@@ -16,6 +16,7 @@ from algorithms.systems import systems
 from audit.estimates.residuals import residual_loss
 from audit.report.page import LIMITS, build_report
 from experiments import __main__
+from experiments.bounds import early
 from experiments.experiment import NAMES, find, load_numbers
 from experiments.systems import all_systems
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
@@ -128,6 +129,11 @@ def test_the_page_of_a_system_has_every_option_of_its_release(name: str) -> None
     shared = {"out", "data", "memory", "seed"}
     options = {option.replace("_", "-") for option in inspect.signature(systems()[name].commands["release"]).parameters}
     assert set(re.findall(r"`--([a-z-]+)`", rows)) - shared == options - shared
+
+
+def test_the_cost_of_asking_is_what_the_saved_numbers_say() -> None:
+    page = (ROOT / "docs/how-to/expensive_runs.md").read_text(encoding="utf-8")
+    assert f"\n\n{early.cost_of_asking(load_numbers('runs', ROOT / 'figures'))}\n\n" in page
 
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:

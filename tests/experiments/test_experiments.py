@@ -1,16 +1,19 @@
 """Experiments: their quick forms run, meet their expectations, and notice numbers that do not."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
-from audit.claims import ApproxDP
+from audit.claims import ApproxDP, PureDP
 from audit.results.files import read_json, write_json
 from experiments import experiment
 from experiments.__main__ import FIGURES, main
+from experiments.bounds import early
 from experiments.experiment import NAMES, find, load_numbers
 from experiments.others import libraries
 
@@ -85,7 +88,8 @@ SPOILED = [
     ("nist_rows", lambda n: n["distance"]["grouped"]["8"].__setitem__(0, 4 * max(n["floor"]))),
     ("nist_rows", lambda n: n.update(noiseless=1.005 * max(n["distance"]["grouped"]["8"]))),
     ("runs", lambda n: n["rows"][0].update(seen=0)),
-    ("runs", lambda n: n["early"][0].update(violated=50)),
+    ("runs", lambda n: n["early"][0].update(violated=20 * [True])),
+    ("runs", lambda n: first(n["early"], factor=4.0).update(runs=20 * [41])),
     ("published_tables", lambda n: [row.update(lower_bound=1.1 * row["epsilon"]) for row in n["audits"]]),
     ("libraries", lambda n: first(n["rows"], mechanism="Snapping")["audits"]["everything"].update(verdict="violated")),
     ("other_auditors", lambda n: n["rows"][1]["auditors"]["plaudit"].update(values=[1.01] * 20)),
@@ -162,6 +166,18 @@ def test_refusals_are_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys, te
     assert error.count("\n") == 1
     assert words in error
     assert [path.name for path in tmp_path.iterdir()] == ["neighbor_relation.json"]
+
+
+def test_the_best_bet_on_a_known_law_grows_by_its_divergence_from_the_promise():
+    right, promised = special.expit(2.0), special.expit(1.0)
+    divergence = special.rel_entr(right, promised) + special.rel_entr(1 - right, 1 - promised)
+    limits = [early._known_law("randomized response", PureDP(1.0), PureDP(loss)) for loss in (2.0, math.inf)]
+    assert limits == pytest.approx([math.log(20) / divergence, math.log(20) / math.log1p(math.exp(-1))])
+
+
+def test_audits_that_pass_count_as_never_refuting():
+    row = {"runs": [30, 10, 20, 5], "violated": [True, True, True, False]}
+    assert [early.needed_runs(row, share) for share in (0.5, 0.75, 0.8)] == [20, 30, math.inf]
 
 
 def test_libraries_that_need_torch_are_read_where_they_were_run(tmp_path, monkeypatch):
