@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.cli.inputs import EVENTS
 from audit.cli.inputs.options import (
     PERSONS,
     WHOLE,
@@ -39,7 +40,9 @@ NOT_OF_OUTPUTS = (  # options that do not apply to outputs of another program
     f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
     "backend early store one_run"
 )
-NOT_OF_ONE_RUN = "cell cells move_to add_row replace_row size attack early jobs backend store"  # not with --one-run
+NOT_OF_ONE_RUN = (
+    "cell cells move_to add_row replace_row size attack event early jobs backend store"  # not with --one-run
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,11 @@ class RunOptions:
     ] = None
     confidence: Confidence = 0.95
     attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"
+    event: Annotated[
+        str | None,
+        f"Count one event, fixed before you saw these runs; this saves the runs that choose: {EVENTS}. A column's name "
+        "may stand for output[3].",
+    ] = None
     early: Annotated[bool, "Stop as soon as the verdict is clear; --size is then the maximum."] = False
     seed: Seed = None
 
@@ -97,6 +105,7 @@ def audit(
     as_json: AsJson = False,
 ) -> int:
     """Audit mechanisms against their promises."""
+    from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.targets import promise_of, select_targets
 
     stored = f"are in {store}, and the same command goes on from them"
@@ -117,6 +126,7 @@ def audit(
     notes: list[str] = []
     common: dict[str, Any] = {"confidence": _each(runs.confidence, len(selected[0].pairs), notes), "rng": runs.seed}
     if not runs.one_run:
+        common["event"] = None if runs.event is None else parse_event(runs.event)
         common |= {"attack": runs.attack, "n_jobs": workers.jobs, "store": store, "progress": True}
         common["stop"] = "early" if runs.early else "fixed"
     tasks = []
@@ -150,6 +160,7 @@ def _each(confidence: float, together: int, notes: list[str]) -> float:
 
 def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions) -> AuditTask:
     from audit.claims import parse_claim
+    from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.tables import read_outputs
     from audit.measure.loss import measure_loss_from_outputs
 
@@ -165,7 +176,8 @@ def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions
     (outputs_x, outputs_y), columns = read_outputs(x, y)
     about: dict[str, Any] = {"relation": relation, "distance": outputs.distance, "columns": columns}
     about |= {"label": f"outputs in {x.name} and {y.name}", "confidential": not options.public_data}
-    settings: dict[str, Any] = {"attack": runs.attack, "confidence": runs.confidence, "rng": runs.seed}
+    event = None if runs.event is None else parse_event(runs.event, columns)
+    settings: dict[str, Any] = {"attack": runs.attack, "event": event, "confidence": runs.confidence, "rng": runs.seed}
     return AuditTask("outputs", partial(measure_loss_from_outputs, outputs_x, outputs_y, promise, **about, **settings))
 
 

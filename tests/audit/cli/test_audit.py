@@ -1,5 +1,6 @@
 """`plaudit audit`: what it answers, and its exit codes."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +83,18 @@ def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) ->
     walk[:, 0] = walk[:, 0].cumsum().round(6)
     np.savetxt("y.csv", walk, delimiter=",", header="count,ill=no", comments="")
     assert refused(plaudit(*files), 'in the order in which they were made: output["count"] of a row correlates by')
+
+
+def test_a_named_event_spends_no_runs_on_choice(plaudit: Command) -> None:
+    early = audited(plaudit, "gdpc", "--data", "counts.csv", "--early", "--event", "output[0] >= 121")
+    assert (early.event, early.searched) == ("y if output[0] >= 121", "one event, registered beforehand")
+    save_outputs(width=2)
+    for name in ("x", "y"):
+        Path(f"{name}.csv").write_text(f"count,ill=no\n{Path(f'{name}.csv').read_text()}")
+    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--relation", "add_remove", "--seed", "1")
+    (result,) = results(plaudit(*files, "--claim", "pure:1", "--event", "ill=no >= 0.5", "--json")).values()
+    assert (result.event, result.selection) == ('y if output["ill=no"] >= 0.5', 0)
+    assert shlex.split(result.provenance["command"])[-4:] == ["--event", "ill=no >= 0.5", "--seed", "1"]
 
 
 def test_who_gave_no_seed_and_saves_nothing_is_told_how_to_see_the_same_again(plaudit: Command) -> None:
