@@ -76,6 +76,42 @@ def test_long_work_says_how_far_it_is_where_there_is_no_terminal(monkeypatch):
     assert lines == [f"plaudit: count [2J of all: {done} of 12,000 runs after 0 min" for done in ("1,500", "3,000")]
 
 
+def test_the_first_words_do_not_wait_a_minute_and_fast_runs_do_not_flood(screen, monkeypatch, capsys):
+    screen(terminal=False, patience=5.0)
+    seconds = 0
+    monkeypatch.setattr(progress, "EVERY", 60.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(seconds))
+
+    def lines(*known):
+        nonlocal seconds
+        seconds = 0
+        with progress_bar("count", 1000) as advance:
+            for seconds, words in known:  # noqa: B007  the clock reads them
+                advance(1, words)
+        return [line.removeprefix("plaudit: count: ") for line in capsys.readouterr().err.splitlines()]
+
+    assert lines((4, "low"), (6, ""), (7, "high"), (50, "higher"), (67, ""), (127, "highest"), (128, "")) == [
+        "2 of at most 1,000 runs after 6 s: low",
+        "5 of at most 1,000 runs after 1 min: higher",
+        "7 of at most 1,000 runs after 2 min: highest",
+    ]
+    assert lines((61, ""), (90, "low"), (100, "high"), (151, "")) == [
+        "1 of 1,000 runs after 1 min",
+        "2 of at most 1,000 runs after 2 min: low",
+        "4 of at most 1,000 runs after 3 min: high",
+    ]
+
+
+def test_words_stand_below_the_bar_with_what_is_left(screen):
+    written = screen()
+    with progress_bar("count", 100) as advance:
+        advance(20)
+        advance(0, "odds of 14 to 1")
+    bar, words = written.getvalue().split("20/100")[-1].splitlines()[:2]
+    assert "odds" not in bar
+    assert words.startswith("odds of 14 to 1; at most 80 runs are left")
+
+
 def test_provenance_names_software_platform_and_time():
     before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     found = provenance(size=5, selection=0.3)
