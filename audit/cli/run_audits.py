@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from audit.cli.exits import complain, exit_code, words_of
+from audit.cli.exits import INTERRUPTED, VIOLATION, complain, exit_code, words_of
 from audit.cli.inputs.targets import blaming, source_of
 from audit.io.files import recorded
 from audit.io.temporary import find_leftovers
@@ -79,11 +79,13 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
 
 def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context: typer.Context) -> int:
     """Run the audits in sequence; each result is saved before the next audit begins."""
+    from audit.measure.betting import STOPPED
     from audit.results.folder import save_result
 
     check_out(out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
+    stopped = False
     for number, task in enumerate(tasks):
         try:
             with blaming(task.target) if task.target else nullcontext():
@@ -100,6 +102,8 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             results.append((task.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, task.name))
+            if stopped := any(note.startswith(STOPPED.partition("{")[0]) for note in result.notes):
+                break
         except KeyboardInterrupt as interrupt:
             if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
@@ -114,11 +118,19 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             complain(f"plaudit: the figure audits.png could not be drawn: {type(error).__name__}: {words_of(error)}")
     show(results, as_json)
     if out is not None and not as_json:
-        print(saved_message(out, [task.name for task in tasks], saved, f"one JSON file an audit{drawn}"))
+        print(saved_message(out, [name for name, _ in results], saved, f"one JSON file an audit{drawn}"))
     elif out is None and not as_json and context.params.get("seed") is None:
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
         print("\nThe same runs again:", *commands, sep="\n")
-    return exit_code(result.verdict for _, result in results)
+    code = exit_code(result.verdict for _, result in results)
+    if not stopped:
+        return code
+    name, result = results[-1]
+    rest = f"; not begun: {len(tasks) - len(results)} of {len(tasks)} audits" if len(results) < len(tasks) else ""
+    store = context.params.get("store")
+    way = f"the same command will go on from {store}" if store else "with --store FOLDER, the same command would go on"
+    complain(f"plaudit: interrupted: the result of {name} is that of its first {result.size:,} runs; {way}{rest}")
+    return code if code == VIOLATION else INTERRUPTED
 
 
 def command_of(context: typer.Context, names: list[str], options: dict[str, Any], seed: object = None) -> str:

@@ -71,6 +71,13 @@ def panics(counts, size, rng):
 
 def impatient(counts, size, rng):
     raise KeyboardInterrupt
+
+left = 60
+
+def tired(counts, size, rng):
+    global left
+    left -= size
+    return noisy(counts, size, rng) if left >= 0 else impatient(counts, size, rng)
 '''
 
 

@@ -6,7 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.audit.cli.desk import NO_POWER, VIOLATION, WITHIN, Command, audited, refused, results, save_outputs
+from audit.results.folder import read_audits
+from tests.audit.cli.desk import (
+    INTERRUPTED,
+    NO_POWER,
+    VIOLATION,
+    WITHIN,
+    Command,
+    audited,
+    refused,
+    results,
+    save_outputs,
+)
 
 
 def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
@@ -52,6 +63,31 @@ def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
 def test_an_audit_that_may_stop_early(plaudit: Command) -> None:
     result = audited(plaudit, "gdpc", "--data", "counts.csv", "--early")
     assert result.provenance["parameters"]["stop"] == "early"
+
+
+@pytest.mark.parametrize(
+    ("names", "claim", "code", "way"),
+    [
+        (
+            ("mine:tired", "mine:noisy"),
+            "pure:1",
+            INTERRUPTED,
+            "with --store FOLDER, the same command would go on; not begun: 1 of 2 audits",
+        ),
+        (("mine:noisy", "mine:tired"), "pure:0.3", VIOLATION, "with --store FOLDER, the same command would go on"),
+        (("mine:tired", "--store", "kept"), "pure:1", INTERRUPTED, "the same command will go on from kept"),
+    ],
+)
+def test_an_interrupt_of_an_early_audit_gives_its_result_so_far(
+    plaudit: Command, names: tuple[str, ...], claim: str, code: int, way: str
+) -> None:
+    given = ("--data", "counts.csv", "--claim", claim, "--early", "--jobs", "1", "--seed", "1", "--out", "out")
+    outcome = plaudit("audit", *names, *given)
+    (result,) = [result for _, result in read_audits(Path("out")) if result.mechanism == "tired"]
+    assert f"stopped by the user after {result.size} runs: the bound holds" in result.notes
+    said = f"plaudit: interrupted: the result of mine:tired is that of its first {result.size} runs; "
+    assert (outcome.code, outcome.err) == (code, f"{said}{way}\n")
+    assert "mine:tired" in outcome.out
 
 
 @pytest.mark.parametrize(
