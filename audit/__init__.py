@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from audit.measure.search import neighbors_within, search_loss
     from audit.mechanism import Mechanism, per_run
     from audit.neighbors import NeighborPair
-    from audit.planning import plan_power, plan_size, plan_table, plan_violation
+    from audit.planning import plan_early, plan_power, plan_size, plan_table, plan_violation
     from audit.replay import replay
     from audit.results import AuditResult, LossEstimate
 
@@ -56,6 +56,7 @@ __all__ = [
     "measure_loss_one_run",
     "neighbors_within",
     "per_run",
+    "plan_early",
     "plan_power",
     "plan_size",
     "plan_table",
@@ -79,7 +80,7 @@ _HOMES = {
     "measure.search": ("neighbors_within", "search_loss"),
     "mechanism": ("Mechanism", "per_run"),
     "neighbors": ("NeighborPair",),
-    "planning": ("plan_power", "plan_size", "plan_table", "plan_violation"),
+    "planning": ("plan_early", "plan_power", "plan_size", "plan_table", "plan_violation"),
     "replay": ("replay",),
     "results": ("AuditResult", "LossEstimate"),
 }

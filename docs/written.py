@@ -43,7 +43,7 @@ EVERYDAY = {
     "Promise": ("PureDP", "ApproxDP", "ZCDP", "GaussianDP", "compose"),
     "Neighbors": ("NeighborPair", "neighbors_within", "Canaries", "RecordCanaries"),
     "Result": ("AuditResult",),
-    "Plan": ("plan_size", "plan_power", "plan_violation", "plan_table", "explore"),
+    "Plan": ("plan_size", "plan_power", "plan_violation", "plan_early", "plan_table", "explore"),
     "Mechanism": ("Mechanism", "per_run"),
     "Where to look": ("Attack", "Event", "Statistic"),
     "Estimates and exact losses": (

@@ -111,16 +111,13 @@ def _show(table: PlanTable, rows: list[dict[str, Any]], violation: float, second
     at, power = f"at {percent(audit['confidence'])} confidence", f"with power {table.power:g}"
     steps = "1 step" if audit["distance"] == 1 else f"{audit['distance']} steps"
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    titles = ["true loss", "times the\npromise", f"{what}\nneeded" if runs is None else "called\nviolated"]
-    for title in [*titles, *(["time"] if "seconds" in rows[0] else [])]:
+    answers = [title.replace(" ", "\n", 1) for title in table.titles]
+    answers[1:1] = ["their\ntime"] if "seconds" in rows[0] else []
+    for title in ["true loss", "times the\npromise", *answers]:
         shown.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        cells = [f"{promise.parameter} {row[promise.parameter]:.4g}", f"{row['violation']:.6g}"]
-        if runs is not None:
-            cells.append(f"{100 * row['power']:.1f}%")
-        else:
-            cells.append("out of reach" if row["runs"] is None else f"{row['runs']:,}")
-        cells += [_span(row["seconds"])] if "seconds" in row else []
+        cells = [f"{promise.parameter} {row[promise.parameter]:.4g}", f"{row['violation']:.6g}", *table.answers(row)]
+        cells[3:3] = [_span(row["seconds"])] if "seconds" in row else []
         shown.add_row(*cells, style="bold" if row["violation"] == violation else "")
     chosen = f"{100 * audit['selection']:.6g}% of them choose the event"
     chosen = chosen if audit["selection"] > 0 else "the event is registered beforehand"
@@ -139,6 +136,11 @@ def _show(table: PlanTable, rows: list[dict[str, Any]], violation: float, second
         terminal.print(f"Smallest violation detected {power}: {known}.{cost}")
     fixed = "The rule is fixed before the one run."
     terminal.print(fixed if what == "canaries" else f"Runs are over both databases; {chosen}.")
+    if len(table.titles) > 1:
+        terminal.print(
+            "Early: half, and 80%, of audits with --early find it in so many runs. They need no plan: the larger the "
+            "loss, the sooner they end, and if there is none, when they would have found 1.1 times the promise."
+        )
     terminal.print(table.assumes)
 
 

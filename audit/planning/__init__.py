@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from audit.planning.early import plan_early
 from audit.planning.plan import Design
 from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
 from audit.planning.table import PlanTable, plan_table
 
-__all__ = ["Design", "OutOfReachError", "PlanTable", "plan_power", "plan_size", "plan_table", "plan_violation"]
+__all__ = [
+    "Design",
+    "OutOfReachError",
+    "PlanTable",
+    "plan_early",
+    "plan_power",
+    "plan_size",
+    "plan_table",
+    "plan_violation",
+]

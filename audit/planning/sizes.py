@@ -14,7 +14,7 @@ from audit.measure.evaluation import check_question
 from audit.methods.method import CLOSE, LEAST_EXCESS, apart, crossing, method_for
 from audit.planning.plan import Design, Plan
 
-__all__ = ["OutOfReachError", "plan_power", "plan_size", "plan_violation"]
+__all__ = ["OutOfReachError", "checked_plan", "checked_violation", "plan_power", "plan_size", "plan_violation"]
 
 SMALLEST_SHARE = 1e-6  # least share of the runs that choose, and of those that count
 WINDOW = 100_000  # most sizes below a sufficient one that are tried, too
@@ -68,14 +68,14 @@ def plan_size(
     Notes
     -----
     A plan is for outputs of one number that has the whole loss: randomized response, two shifted normal laws for
-    Gaussian or zero-concentrated privacy, or one such law a canary. Other mechanisms, and ``stop="early"``, may need
-    more runs.
+    Gaussian or zero-concentrated privacy, or one such law a canary. Other mechanisms may need more runs; for
+    ``stop="early"`` see `plan_early`.
 
     The power is exact for games whose event is registered. A chosen event shares 5% of the error probability with a
     second one, as in about half of the audits. Regions and divergences are simulated, to a few percent of the size.
     """
-    plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    worse, target = _checked_violation(violation), fraction("power", power)
+    plan = checked_plan(claim, confidence, distance, selection, share, design)
+    worse, target = checked_violation(violation), fraction("power", power)
     size = _simulated_size(plan, worse, target) if plan.method.simulated else _first_size(plan, worse, target)
     if size is None:
         most = f"{plan.most:,} {'canaries' if design == 'one_run' else 'runs'}"
@@ -108,7 +108,7 @@ def plan_violation(
     float
         True loss divided by the promise.
     """
-    plan = _checked_plan(claim, confidence, distance, selection, share, design)
+    plan = checked_plan(claim, confidence, distance, selection, share, design)
     return _smallest_violation(plan, _checked_size(plan, size), fraction("power", power))
 
 
@@ -132,8 +132,8 @@ def plan_power(
     float
         Probability.
     """
-    plan = _checked_plan(claim, confidence, distance, selection, share, design)
-    return plan.power(_checked_size(plan, size), _checked_violation(violation))
+    plan = checked_plan(claim, confidence, distance, selection, share, design)
+    return plan.power(_checked_size(plan, size), checked_violation(violation))
 
 
 def _first_size(plan: Plan, violation: float, power: float) -> int | None:
@@ -189,9 +189,10 @@ def _smallest_violation(plan: Plan, size: int, power: float) -> float:
     return 1 + math.exp(log_excess) if log_excess > bottom else 1.0
 
 
-def _checked_plan(
+def checked_plan(
     claim: Claim, confidence: float, distance: int, selection: float, share: float, design: Design
 ) -> Plan:
+    """Return a plan, and refuse arguments that do not go together."""
     check_question(claim, getattr(claim, "relation", "add_remove"), "auto", None, real_number("confidence", confidence))
     if design not in get_args(Design):
         raise ValueError(f"design must be one of {', '.join(get_args(Design))}, got {design!r}")
@@ -208,7 +209,8 @@ def _checked_plan(
     return Plan(claim, float(confidence), steps, selection, share, design)
 
 
-def _checked_violation(violation: float) -> float:
+def checked_violation(violation: float) -> float:
+    """Return a violation that is more than 1 and finite, and refuse others."""
     if not 1 < real_number("violation", violation) < math.inf:
         raise ValueError(f"violation must be more than 1 and finite, got {violation}")
     return float(violation)

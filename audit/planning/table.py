@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from audit.claims import Claim
 from audit.io.html import as_html
 from audit.methods.method import method_for
+from audit.planning.early import plan_early
 from audit.planning.plan import Design
 from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
 from audit.results.formatting import percent
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["SHOWN", "PlanTable", "plan_table"]
 
 SHOWN = (1.05, 1.1, 1.2, 1.5, 2.0)  # violations
+EARLY = {"early_median": "early: half within", "early_80": "early: 80% within"}  # columns of audits that may stop early
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class PlanTable:
     runs: int | None  # the given number of runs, if the question was what they detect
     smallest: float | None  # in this case the smallest violation that they detect: true loss divided by the promise
     audit: dict[str, Any]  # confidence, distance, selection, share and design, as of `plan_size`
-    # One per violation: ``violation``, the true loss by its parameter, ``runs`` (None: out of reach) or ``power``.
+    # One per violation: ``violation``, the true loss by its parameter, ``runs`` (None: out of reach) or ``power``; of
+    # audits with coins also within how many runs half, and 80%, of those that may stop early find it.
     rows: tuple[dict[str, Any], ...]
 
     @property
@@ -66,16 +70,24 @@ class PlanTable:
 
     def _repr_html_(self) -> str:
         name = self.claim.parameter
-        last = f"{self.what} needed" if self.runs is None else "power"
-        rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", self._answer(row)) for row in self.rows]
+        rows = [(f"{row[name]:.4g}", f"{row['violation']:.6g}", *self.answers(row)) for row in self.rows]
         question = f"with power {self.power:g}" if self.runs is None else f"with {self.runs:,} {self.what}"
         title = f"To detect a violation of {self.claim} {question}, at {percent(self.audit['confidence'])} confidence"
-        return as_html(title, rows, head=(f"true {name}", "times the promise", last), notes=[self.assumes])
+        return as_html(title, rows, head=(f"true {name}", "times the promise", *self.titles), notes=[self.assumes])
 
-    def _answer(self, row: dict[str, Any]) -> str:
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Titles of the answers to the question."""
         if self.runs is not None:
-            return f"{100 * row['power']:.1f}%"
-        return "out of reach" if row["runs"] is None else f"{row['runs']:,}"
+            return ("called violated",)
+        return f"{self.what} needed", *(EARLY.values() if self.audit["design"] == "coins" else ())
+
+    def answers(self, row: dict[str, Any]) -> tuple[str, ...]:
+        """Return the answers for a violation in words."""
+        if self.runs is not None:
+            return (f"{100 * row['power']:.1f}%",)
+        sizes = [row[name] for name in ("runs", *EARLY) if name in row]
+        return tuple("out of reach" if size is None else f"{size:,}" for size in sizes)
 
 
 def plan_table(
@@ -122,6 +134,11 @@ def plan_table(
                 row["runs"] = plan_size(claim, violation=times, power=power, **audit)
             except OutOfReachError:
                 row["runs"] = None
+            if design == "coins":
+                early: tuple[int | None, int | None] = None, None
+                with suppress(OutOfReachError):
+                    early = plan_early(claim, violation=times, confidence=confidence, distance=distance, share=share)
+                row |= dict(zip(EARLY, early, strict=True))
         rows.append(row)
         done(1)
     return PlanTable(claim, power, runs, smallest, audit, tuple(sorted(rows, key=lambda row: float(row["violation"]))))

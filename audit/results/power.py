@@ -36,7 +36,7 @@ def reach(result: Any) -> str:
     """Return a sentence on the loss that an audit would have detected, and in which event."""
     if result.detectable == math.inf:
         most = largest_bound(result)
-        why = f"these runs prove at most {most}, whatever they show" if most else "these runs are too few for such an event"
+        why = f"these runs prove at most {most}, whatever they show" if most else "the runs are too few for this event"
         return f"no loss would have been found 4 times in 5: {why}"
     if result.far_below_claim:
         share = at_least(100 * (result.measured.budget / result.claim.budget), 2)

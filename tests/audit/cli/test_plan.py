@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from audit.claims import ApproxDP, PureDP
 from audit.cli.plan import plan
-from audit.planning import plan_power, plan_size, plan_violation
+from audit.planning import plan_early, plan_power, plan_size, plan_violation
 
 VIOLATIONS = [1.05, 1.1, 1.2, 1.5, 2.0]
 
@@ -23,6 +23,8 @@ def test_runs_for_each_violation(capsys):
     for row in found["rows"]:
         assert row["runs"] == 2 * row["seconds"] == plan_size(PureDP(1.0), violation=row["violation"])
         assert row["epsilon"] == pytest.approx(row["violation"])
+        within = (None, None) if row["violation"] < 1.1 else plan_early(PureDP(1.0), violation=row["violation"])
+        assert (row["early_median"], row["early_80"]) == within
 
 
 def test_options_reach_the_plan(capsys):
@@ -45,6 +47,8 @@ def test_what_nobody_sees_is_a_row(capsys):
     """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
     said = " ".join(planned(capsys, "pure:0.01", violation=9.0, design="one_run").split())
     assert "epsilon 0.0105 1.05 out of reach" in said
+    early = " ".join(planned(capsys, "pure:1", seconds_per_run=2.0).split())
+    assert "epsilon 1.05 1.05 18,574 10 hours out of reach out of reach epsilon 1.1" in early
     assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in said
     found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))
     assert found["smallest_violation"] == "inf"

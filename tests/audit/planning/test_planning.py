@@ -20,11 +20,11 @@ from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import OneRun, Rectangle, gaussian, renyi
-from audit.planning import OutOfReachError, plan_power, plan_size, plan_table, plan_violation
+from audit.planning import OutOfReachError, plan_early, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
 from tests.audit.audits import COIN, leaky
 from tests.audit.methods.cases import named
-from tests.helpers import refused_like
+from tests.helpers import in_full, refused_like
 
 SELECTION = 0.3
 
@@ -179,6 +179,37 @@ def test_one_run_that_forgives_is_a_game_of_the_clearest_canaries(claim, violati
     # Of simulated scores the share that is right is good to 0.001, four standard errors at most.
     spread = 0.0 if isinstance(claim, ApproxDP) else 0.06
     assert 0.05 < found == pytest.approx(float(binom.sf(needed - 1, guesses, right)), abs=spread + 1e-9)
+
+
+EARLY = {
+    "pure 1.5": (leaky(1.5, 0.0), PureDP(1.0), 1.5),
+    "pure 2": (leaky(2.0, 0.0), PureDP(1.0), 2.0),
+    "approximate 2": (leaky(2.0, 0.01), ApproxDP(1.0, 0.01), 2.0),
+    "Gaussian 2": (lambda data, size, rng: np.round(data + rng.normal(size=size) / 2, 6), GaussianDP(1.0), 2.0),
+    "zero-concentrated 4": (lambda data, size, rng: np.round(data + rng.normal(size=size) / 8**0.5, 6), ZCDP(1.0), 4.0),
+}
+
+
+@pytest.mark.parametrize(("kinds", "seeds"), in_full((["pure 1.5"], 3), (EARLY, 40)))
+def test_early_audits_find_a_violation_within_the_planned_runs(kinds, seeds):
+    """Blocks of runs grow by a quarter: 40 audits are at most two blocks off, three audits at most five."""
+    for mechanism, claim, violation in map(EARLY.__getitem__, kinds):
+        results = [measure_loss(mechanism, COIN, claim, stop="early", rng=seed) for seed in range(seeds)]
+        assert {result.verdict for result in results} == {"violated"}
+        made = np.quantile([result.size for result in results], (0.5, 0.8), method="inverted_cdf")
+        off = np.log(made / plan_early(claim, violation=violation))
+        assert max(abs(off)) <= np.log(1.25) * (5 if seeds == 3 else 2)
+
+
+def test_plans_of_early_audits_follow_what_they_are_told():
+    """Four steps lose four times as much, and an event in a tenth of the runs takes ten times as many."""
+    (median, late), options = plan_early(PureDP(1.0), violation=2.0), {"violation": 2.0}
+    assert 45 < median < late < 200  # Wald's limit is 45
+    assert plan_early(PureDP(0.25), distance=4, **options) == (median, late)
+    assert plan_early(PureDP(1.0), confidence=0.999, **options)[0] > 1.5 * median
+    assert plan_early(PureDP(1.0), share=0.1, **options)[0] == pytest.approx(10 * median, rel=0.4)
+    columns = [{"early_median", "early_80"} & row.keys() for row in plan_table(PureDP(1.0), design="outputs").rows]
+    assert not any(columns)
 
 
 # Known truth of two normal laws
@@ -383,6 +414,28 @@ CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0
         (ValueError, plan_size, (PureDP(1.0, "replace_one"),), {"design": "one_run"}, "add_remove, got replace_one"),
         (OutOfReachError, plan_size, (PureDP(1e-7),), {}, RUNS),
         (OutOfReachError, plan_size, (GaussianDP(1e-8),), {}, RUNS),
+        (
+            OutOfReachError,
+            plan_early,
+            (PureDP(1e-7),),
+            {},
+            "^not even 1,000,000,000,000 runs would show 1.1 times epsilon",
+        ),
+        (
+            OutOfReachError,
+            plan_early,
+            (PureDP(1.0),),
+            {"violation": 1.09},
+            "^an early audit ends when it would have found 1.1 times",
+        ),
+        (
+            ValueError,
+            plan_early,
+            (PureDP(1.0),),
+            {"violation": 1.0},
+            "^violation must be more than 1 and finite, got 1.0$",
+        ),
+        (ValueError, plan_early, (GaussianDP(1.0),), {"share": 0.5}, "^share is for coins under pure or approximate"),
         (OutOfReachError, plan_size, (PureDP(0.01),), {"violation": 1.05, "design": "one_run"}, CANARIES),
     ],
 )

@@ -48,7 +48,7 @@ def test_words_follow_the_result():
     assert "no count shows it" in " ".join(assumptions(unbounded))
     assert unseen(audited())[0].startswith("A loss of 1.250 would have been found, 4 times in 5, if it lies in the cou")
     assert unseen(audited())[1] == "A smaller loss, and any loss in other events, may have been missed."
-    assert "4 times in 5: these runs are too few for such an event." in unseen(audited(detectable=math.inf))[0]
+    assert "4 times in 5: the runs are too few for this event." in unseen(audited(detectable=math.inf))[0]
     assert "these runs prove at most 0.9" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
     assert "if it lies in the counted event." in unseen(audited().redact())[0]
     assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]

@@ -151,7 +151,7 @@ RARE = (
         ({"others": (OTHER,)}, [FOUND.format("1.250")]),
         ({"others": ({**OTHER, "basis": {"share": 0.05, "detects": True}},)}, [ELSE]),
         ({"measured": PureDP(0.01)}, [FAR]),
-        (NOTHING, [f"{NONE}: these runs are too few for such an event"]),
+        (NOTHING, [f"{NONE}: the runs are too few for this event"]),
         (
             {**NOTHING, "ceiling": 0.5372, "distance": 20},
             [f"{NONE}: these runs prove at most 0.5372 (10.75 / 20), whatever they show"],
