@@ -14,6 +14,7 @@ from audit.neighbors import NeighborPair
 from audit.results import AuditResult
 from audit.testing import assert_loss_detected, assert_loss_within
 from audit.testing.session import Running, entered, running, seed_of
+from tests.audit.audits import COIN, leaky
 from tests.helpers import noisy
 
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -45,6 +46,24 @@ def test_a_known_bug_is_detected(people):
     assert 1 < assert_loss_detected(HalfNoiseGDPC(1.0), pair, **options).measured.epsilon < 2
     with pytest.raises(AssertionError, match=r"^HalfNoiseGDPC: violated: promised "):
         assert_loss_within(HalfNoiseGDPC(1.0), pair, **options)
+
+
+def test_a_check_may_stop_early():
+    """A loss that is 2.5 times the promise takes some hundred runs at 99.9999%; Ctrl-C ends the session, not one audit."""
+    options = {"stop": "early", "size": 20_000, "attack": "entries"}
+    assert assert_loss_detected(leaky(2.5, 0.0), COIN, PureDP(1.0), **options).size < 1000
+    with pytest.raises(AssertionError, match=r"violated: promised .* from \d\d\d runs"):
+        assert_loss_within(leaky(2.5, 0.0), COIN, PureDP(1.0), **options)
+    left = [40]
+
+    def interrupted(data, size, rng):
+        left[0] -= size
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return leaky(1.0, 0.0)(data, size, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        assert_loss_within(interrupted, COIN, PureDP(1.0), **options)
 
 
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
