@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from audit.planning.early import plan_early
 from audit.planning.plan import Design
-from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.planning.sizes import OutOfReachError, plan_early, plan_power, plan_size, plan_violation
 from audit.planning.table import PlanTable, plan_table
 
 __all__ = [

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from audit.claims import Claim
 from audit.io.html import as_html
 from audit.methods.method import method_for
-from audit.planning.early import plan_early
 from audit.planning.plan import Design
-from audit.planning.sizes import OutOfReachError, plan_power, plan_size, plan_violation
+from audit.planning.sizes import OutOfReachError, plan_early, plan_power, plan_size, plan_violation
 from audit.results.formatting import percent
 from audit.results.notebook import frame
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,12 +19,10 @@ from audit.written import titles
 
 __all__ = ["parse_event"]
 
-Floats = NDArray[np.float64]
-
-RAISES = re.compile(r"(?:([xy]) if )?it raises")
-PART = re.compile(r"(?:([xy]) if )?(.+?)(?: *([<>]=) *([^<>=]+)| +in +\{(.+)\})")  # side, entry, sign, limit, values
+VALUE = r""" *(?:'[^']*'|"[^"]*"|[^'",{}]+) *"""
+VALUES = rf" +in +\{{({VALUE}(?:,{VALUE})*)\}}"
+PART = re.compile(rf"(?:([xy]) if )?(.+?)(?: *([<>]=) *([^<>=]+)|{VALUES})")  # side, entry, sign, limit, values
 ENTRY = re.compile(r'output(?:\[(\d+(?:, *\d+)*)\]|\["([^"]*)"\])?')
-VALUE = re.compile(r""" *('[^']*'|"[^"]*"|[^'",]+?) *(?:,|$)""")
 SPAN = re.compile(r"(-?\d{1,15})\.\.(-?\d{1,15})")
 MOST = 2**20  # whole numbers in a span
 CODES = {word: code for code, word in NAMES.items()}
@@ -33,21 +30,21 @@ CODES = {word: code for code, word in NAMES.items()}
 
 def parse_event(text: str, columns: Sequence[str] = ()) -> Event:
     """Return the event that a text names; `columns` are the names of the columns of outputs, if these have any."""
-    if raises := RAISES.fullmatch(text.strip()):
-        yes, no = np.array([1.0]), np.array([])
-        return replace(Event.raises(), rule=CellRule(no, yes) if raises[1] == "x" else CellRule(yes, no))
+    if text.strip() in ("it raises", "y if it raises"):
+        return Event.raises()
     split = re.split(r", *(?=[xy] if )", text.strip())
     parts = [part for part in map(PART.fullmatch, split) if part is not None]
     if len(parts) < len(split):
         raise ValueError(f"an event must be written like {EVENTS}, got {text!r}")
     sides, signs = {part[1] or "y": part for part in parts}, {part[3] or "in": part for part in parts}
-    if len(sides) < len(parts) or len({part[2] for part in parts}) > 1:
-        raise ValueError(f"an event must name x once, y once, or both with the same entry, got {text!r}")
+    of_values = set(signs) == {"in"}
+    mixed = not of_values and ("in" in signs or len(signs) < len(parts))
+    if mixed or len(sides) < len(parts) or len({part[2] for part in parts}) > 1:
+        rule = "read one entry, and guess x once, y once or both, from one >=, one <= or both, or from values only"
+        raise ValueError(f"an event must {rule}, got {text!r}")
     statistic = _entry(parts[0][2], columns)
-    if set(signs) == {"in"}:
+    if of_values:
         return _of_values(statistic, *(_values(sides[side][5]) if side in sides else [] for side in "yx"))
-    if "in" in signs or len(signs) < len(parts):
-        raise ValueError(f"an event with thresholds must have one <=, one >=, or both, got {text!r}")
     low, high = (_number(signs[sign][4]) if sign in signs else None for sign in ("<=", ">="))
     above: Side = "x" if (signs[">="][1] == "x" if high is not None else signs["<="][1] != "x") else "y"
     return Event(statistic, ThresholdRule(-math.inf if low is None else low, math.inf if high is None else high, above))
@@ -69,35 +66,31 @@ def _entry(name: str, columns: Sequence[str]) -> Statistic:
 
 def _at_key(key: str, outputs: NDArray[Any]) -> NDArray[Any]:
     """Return what each output, a mapping, has at a key; the word of a run that raised stays."""
-    values = np.empty(len(outputs), object)
-    for number, output in enumerate(outputs):
-        if not isinstance(output, dict) and not str(output).startswith(MARK):
-            raise ValueError("outputs have no keys: write the place of the entry, such as output[0]")
-        values[number] = output[key] if isinstance(output, dict) else output
-    return values
+    if not all(isinstance(one, dict) or str(one).startswith(MARK) for one in outputs):
+        raise ValueError("outputs have no keys: write the place of the entry, such as output[0]")
+    return np.array([one[key] if isinstance(one, dict) else one for one in outputs], object)
 
 
 def _values(text: str) -> list[Any]:
     """Return the values in braces: words in quotes, numbers, and spans of whole numbers."""
-    if rest := VALUE.sub("", text).strip():
-        raise ValueError(f"values of an event must stand between commas, got {rest!r} in {text!r}")
     values: list[Any] = []
-    for found in VALUE.finditer(text):
-        if span := SPAN.fullmatch(found[1]):
+    for word in map(str.strip, re.findall(VALUE, text)):
+        if span := SPAN.fullmatch(word):
             low, high = int(span[1]), int(span[2])
             if not 0 < high - low < MOST:
-                raise ValueError(f"a span of an event must go up, and by less than {MOST}, got {found[1]}")
+                raise ValueError(f"a span of an event must go up, and by less than {MOST}, got {word}")
             values += map(float, range(low, high + 1))
         else:
-            values.append(found[1][1:-1] if found[1][0] in "'\"" else _number(found[1]))
+            values.append(word[1:-1] if word[:1] in ("'", '"') else _number(word))
     return values
 
 
 def _number(text: str) -> float:
     """Return a number, rounded like scores, or the code of a value that is none."""
-    with suppress(ValueError):
-        if text in CODES or not math.isnan(float(text)):
-            return CODES[text] if text in CODES else float(cell()(np.array([float(text)]))[0])
+    if text in CODES:
+        return CODES[text]
+    with suppress(ValueError):  # also of NaN
+        return float(cell()(np.array([float(text)]))[0])
     raise ValueError(f"a value of an event must be a number, NaN, None, or a word in quotes after `in`, got {text!r}")
 
 
@@ -108,12 +101,11 @@ def _of_values(statistic: Statistic, y: list[Any], x: list[Any]) -> Event:
         raise ValueError(f"values of an event must be all numbers or all words, each once, got {[*y, *x]}")
     if words:
         codes = {word: 2.0 * number for number, word in enumerate(words)}  # no neighbors: reports write these a..b
-        labels = {code: repr(word) for word, code in codes.items()}
-        statistic = replace(statistic, function=partial(_coded, statistic.function, codes), labels=labels)
+        read, labels = statistic.function, {code: repr(word) for word, code in codes.items()}
+
+        def coded(outputs: NDArray[Any]) -> NDArray[Any]:
+            return np.array([codes.get(one, -2.0) if isinstance(one, str) else -2.0 for one in read(outputs).tolist()])
+
+        statistic = Statistic(statistic.name, coded, labels=labels)
         y, x = ([codes[word] for word in side] for side in (y, x))
     return Event(statistic, CellRule(np.array(sorted(y)), np.array(sorted(x))))
-
-
-def _coded(read: Callable[[NDArray[Any]], NDArray[Any]], codes: dict[str, float], outputs: NDArray[Any]) -> Floats:
-    """Return the codes of words; -2 for all others."""
-    return np.array([codes.get(value, -2.0) if isinstance(value, str) else -2.0 for value in read(outputs).tolist()])

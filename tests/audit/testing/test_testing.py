@@ -49,7 +49,7 @@ def test_a_known_bug_is_detected(people):
 
 
 def test_a_check_may_stop_early():
-    """A loss that is 2.5 times the promise takes some hundred runs at 99.9999%; Ctrl-C ends the session, not one audit."""
+    """A loss of 2.5 promises takes some hundred runs at 99.9999%; Ctrl-C ends the session, not one audit."""
     options = {"stop": "early", "size": 20_000, "attack": "entries"}
     assert assert_loss_detected(leaky(2.5, 0.0), COIN, PureDP(1.0), **options).size < 1000
     with pytest.raises(AssertionError, match=r"violated: promised .* from \d\d\d runs"):
