@@ -19,6 +19,8 @@ from tests.audit.cli.desk import (
     save_outputs,
 )
 
+OTHERWISE = "with --store FOLDER, the same command would go on"
+
 
 def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
     outcome = plaudit("audit", "gdpc", "--runs", "40", "--seed", "1")
@@ -61,28 +63,24 @@ def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
 
 
 def test_an_audit_that_may_stop_early(plaudit: Command) -> None:
-    result = audited(plaudit, "gdpc", "--data", "counts.csv", "--early")
+    result = audited(plaudit, "gdpc", "--data", "counts.csv", "--early", "--event", "output[0] >= 121")
     assert result.provenance["parameters"]["stop"] == "early"
+    assert (result.event, result.searched) == ("y if output[0] >= 121", "one event, registered beforehand")
 
 
 @pytest.mark.parametrize(
-    ("names", "claim", "code", "way"),
+    ("words", "code", "way"),
     [
-        (
-            ("mine:tired", "mine:noisy"),
-            "pure:1",
-            INTERRUPTED,
-            "with --store FOLDER, the same command would go on; not begun: 1 of 2 audits",
-        ),
-        (("mine:noisy", "mine:tired"), "pure:0.3", VIOLATION, "with --store FOLDER, the same command would go on"),
-        (("mine:tired", "--store", "kept"), "pure:1", INTERRUPTED, "the same command will go on from kept"),
+        ("mine:tired mine:noisy --claim pure:1", INTERRUPTED, f"{OTHERWISE}; not begun: 1 of 2 audits"),
+        ("mine:noisy mine:tired --claim pure:0.3", VIOLATION, OTHERWISE),
+        ("mine:tired --claim pure:1 --store kept", INTERRUPTED, "the same command will go on from kept"),
     ],
 )
 def test_an_interrupt_of_an_early_audit_gives_its_result_so_far(
-    plaudit: Command, names: tuple[str, ...], claim: str, code: int, way: str
+    plaudit: Command, words: str, code: int, way: str
 ) -> None:
-    given = ("--data", "counts.csv", "--claim", claim, "--early", "--jobs", "1", "--seed", "1", "--out", "out")
-    outcome = plaudit("audit", *names, *given)
+    given = "--data counts.csv --early --jobs 1 --seed 1 --out out"
+    outcome = plaudit("audit", *words.split(), *given.split())
     (result,) = [result for _, result in read_audits(Path("out")) if result.mechanism == "tired"]
     assert f"stopped by the user after {result.size} runs: the bound holds" in result.notes
     said = f"plaudit: interrupted: the result of mine:tired is that of its first {result.size} runs; "
@@ -115,22 +113,13 @@ def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) ->
     files += ("--claim", "pure:1", "--attack", "entries")
     (result,) = results(plaudit(*files, "--json")).values()
     assert result.event.startswith('y if output["ill=no"] ')
+    (named,) = results(plaudit(*files, "--event", "ill=no >= 0.5", "--json")).values()
+    assert (named.event, named.selection) == ('y if output["ill=no"] >= 0.5', 0)
+    assert shlex.split(named.provenance["command"])[-4:-2] == ["--event", "ill=no >= 0.5"]
     walk = np.random.default_rng(2).normal(size=(2000, 2)).round(6)
     walk[:, 0] = walk[:, 0].cumsum().round(6)
     np.savetxt("y.csv", walk, delimiter=",", header="count,ill=no", comments="")
     assert refused(plaudit(*files), 'in the order in which they were made: output["count"] of a row correlates by')
-
-
-def test_a_named_event_spends_no_runs_on_choice(plaudit: Command) -> None:
-    early = audited(plaudit, "gdpc", "--data", "counts.csv", "--early", "--event", "output[0] >= 121")
-    assert (early.event, early.searched) == ("y if output[0] >= 121", "one event, registered beforehand")
-    save_outputs(width=2)
-    for name in ("x", "y"):
-        Path(f"{name}.csv").write_text(f"count,ill=no\n{Path(f'{name}.csv').read_text()}")
-    files = ("audit", "--outputs-x", "x.csv", "--outputs-y", "y.csv", "--relation", "add_remove", "--seed", "1")
-    (result,) = results(plaudit(*files, "--claim", "pure:1", "--event", "ill=no >= 0.5", "--json")).values()
-    assert (result.event, result.selection) == ('y if output["ill=no"] >= 0.5', 0)
-    assert shlex.split(result.provenance["command"])[-4:] == ["--event", "ill=no >= 0.5", "--seed", "1"]
 
 
 def test_who_gave_no_seed_and_saves_nothing_is_told_how_to_see_the_same_again(plaudit: Command) -> None:
