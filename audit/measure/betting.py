@@ -53,9 +53,9 @@ class _Past:
         kind = self.runs.kind
         return max(1, kind.letters if kind.shape is None else math.prod(kind.shape))
 
-    def add(self, fresh: list[NDArray[Any]]) -> None:
-        """Keep more outputs; if they are not the expected numbers, all later ones are read as text."""
-        if self.runs.kind.shape is not None and any(unlike_numbers(side).any() for side in fresh):
+    def add(self, fresh: list[NDArray[Any]], *, in_words: bool) -> None:
+        """Keep more outputs; if they are not the expected numbers, all later ones are read as text, if `in_words`."""
+        if in_words and self.runs.kind.shape is not None and any(unlike_numbers(side).any() for side in fresh):
             self.runs = replace(self.runs, kind=replace(self.runs.kind, shape=None))
             fresh = [side[unlike_numbers(side) == 0] for side in fresh]
             self.outputs = [read_outputs(side, self.runs.kind) for side in self.outputs]
@@ -81,40 +81,41 @@ def bet_on_runs(
     """
     past, coins = _Past(runs, taught), np.random.default_rng(stream(runs.root, Phase.COINS))
     chosen, asked, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
-    try:
-        while made < size:
-            if not bettors or (event is None and past.teaches):
-                chosen = _choice(past, method, attack, event, bettors, max(block_size(made, size), made))
-                bettors = bettors or [_Bettor() for _ in chosen.events]
-                for bettor, seen in zip(bettors, _tallies(chosen, past.outputs), strict=True):
-                    bettor.seen = seen
-            block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
+    while made < size:
+        block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
+        try:
+            again = not bettors or (event is None and past.teaches)
+            following = _choice(past, method, attack, event, bettors, max(block, made)) if again else chosen
             on_y = int(coins.binomial(block, 0.5))
             fresh = past.runs.outputs((block - on_y, on_y), Phase.STAGE, betted)
-            calls = past.runs.groups((block - on_y, on_y), Phase.STAGE)[0]
-            for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
-                bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
-            if chosen.new is not None:
-                chosen.unlike[0] += block
-                chosen.unlike[1] += sum(float(side.sum()) for side in chosen.runs.scored(chosen.new, fresh))
-            past.add(fresh)
-            made, betted = made + block, betted + 1
-            known = [
-                (bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)
-            ]
-            evidence = max(method.evidence(basis) for _, basis in known)
-            odds, decide = (math.exp(min(log, 700.0)) for log in (evidence, method.needed))
-            say(f"odds of {odds:,.3g} to 1 against the promise, {decide:,.3g} decide")
-            if evidence >= method.needed and max(method.lower(*one) for one in known) > method.claim.budget:
+        except KeyboardInterrupt:  # elsewhere it would leave half a bet
+            if not betted:
+                raise
+            notes.append(STOPPED.format(made))
+            break
+        if again:
+            chosen, bettors = following, bettors or [_Bettor() for _ in following.events]
+            for bettor, seen in zip(bettors, _tallies(chosen, past.outputs), strict=True):
+                bettor.seen = seen
+        calls = past.runs.groups((block - on_y, on_y), Phase.STAGE)[0]
+        for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
+            bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
+        if chosen.new is not None:
+            chosen.unlike[0] += block
+            chosen.unlike[1] += sum(float(side.sum()) for side in chosen.runs.scored(chosen.new, fresh))
+        if past.teaches:
+            past.add(fresh, in_words=event is None)
+        made, betted = made + block, betted + 1
+        known = [(bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)]
+        evidence = max(method.evidence(basis) for _, basis in known)
+        odds, decide = (math.exp(min(log, 700.0)) for log in (evidence, method.needed))
+        say(f"odds of {odds:,.3g} to 1 against the promise, {decide:,.3g} decide")
+        if evidence >= method.needed and max(method.lower(*one) for one in known) > method.claim.budget:
+            break
+        if made >= AGAIN * asked:
+            asked = made
+            if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*known[0]):
                 break
-            if made >= AGAIN * asked:
-                asked = made
-                if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*known[0]):
-                    break
-    except KeyboardInterrupt:
-        if not betted:
-            raise
-        notes.append(STOPPED.format(made))
     bases = [bettor.basis(one) | chosen.unseen() for bettor, one in zip(bettors, chosen.events, strict=True)]
     for place, one in enumerate(chosen.events):
         scored = chosen.runs.scored(one.event.statistic, past.outputs)

@@ -168,6 +168,7 @@ def measure_loss(
                 if probes.made >= size:
                     raise ValueError(f"size must leave runs to count, got {size}, and {probes.made} were made already")
                 counts = {"size": size, "made": probes.made}
+                advance(probes.made)
                 chosen, notes = bet_on_runs(
                     runs, probes.outputs, method, attack, event, **counts, say=partial(advance, 0)
                 )

@@ -157,6 +157,8 @@ def test_other_outputs_than_numbers_teach_too(tmp_path):
     def later(data, size, rng):
         return [("x" if data and rng.random() < 0.5 else float(rng.normal())) for _ in range(size)]
 
+    known = early(later, PureDP(1.0), event=Event.at_least((), 1), size=60, rng=8)
+    assert (known.verdict, known.event) == ("no power", "y if output >= 1")
     result = early(words, PureDP(1.0), store=tmp_path)
     assert result.verdict == early(later, PureDP(1.0)).verdict == "violated"
     assert early(words, PureDP(1.0), store=tmp_path).counts == result.counts
