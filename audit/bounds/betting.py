@@ -21,7 +21,7 @@ SHRUNK = (1.0, 0.5, 0.25)  # factors of the stake: a third of the money is bet a
 RATIO = 1.005  # of successive budgets that are tested
 LEAST = 0.01  # smallest budget that is tested, as a share of the promise
 LEAST_EXCESS = 1e-9  # least excess of a bound over the promise that it refutes, as a share of it
-MOST, TOGETHER = 700.0, 64  # largest epsilon whose exponential is a float; budgets that are tested at once
+MOST, TOGETHER = 300.0, 64  # largest epsilon that matters: its square is a float; budgets that are tested at once
 
 
 class Bet(NamedTuple):

@@ -73,7 +73,8 @@ class ZCDP(CurveClaim):
             """Return the epsilons of tangents at probabilities ``exp(-far**2)``."""
             return 2 * far * root + self.rho - np.log1p(root / far)
 
-        least = optimize.brentq(epsilons, 1e-12, 10.0, xtol=1e-12)
+        low = 1e-12
+        least = low if epsilons(low) >= 0 else optimize.brentq(epsilons, low, 10.0, xtol=1e-12)
         far = least + np.linspace(0.0, 1.0, 60) ** 2 * 6
         return np.maximum(epsilons(far), 0.0), np.exp(-(far**2)) * root / (root + far)
 

@@ -24,7 +24,8 @@ from audit.values import unlike_numbers
 
 __all__ = ["STOPPED", "bet_on_runs"]
 
-TAUGHT, KEPT = 20_000, 2**25  # runs after which the rule stays, and numbers of outputs that are kept to choose it
+TEACHING, KEPT = 20_000, 2**25  # runs after which the rule stays, and numbers of outputs that are kept to choose it
+LARGEST_SCORE = 30.0  # nats
 AGAIN = 1.3  # ratio of runs between two such questions
 STOPPED = "stopped by the user after {:,} runs: the bound holds"
 
@@ -45,7 +46,7 @@ class _Past:
     @property
     def teaches(self) -> bool:
         """Whether more outputs fit, and may improve the rule."""
-        return sum(map(len, self.outputs)) < min(TAUGHT, KEPT // self.cells)
+        return sum(map(len, self.outputs)) < min(TEACHING, KEPT // self.cells)
 
     @property
     def cells(self) -> int:
@@ -94,6 +95,7 @@ def bet_on_runs(
             notes.append(STOPPED.format(made))
             break
         if again:
+            following.unlike[:] = chosen.unlike
             chosen, bettors = following, bettors or [_Bettor() for _ in following.events]
             for bettor, seen in zip(bettors, _tallies(chosen, past.outputs), strict=True):
                 bettor.seen = seen
@@ -116,14 +118,15 @@ def bet_on_runs(
             asked = made
             if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*known[0]):
                 break
-    bases = [bettor.basis(one) | chosen.unseen() for bettor, one in zip(bettors, chosen.events, strict=True)]
     for place, one in enumerate(chosen.events):
-        scored = chosen.runs.scored(one.event.statistic, past.outputs)
-        chosen.guessed[place] = [one.event.rule.guess(side) for side in scored]
+        sides = [one.event.rule.guess(side) for side in chosen.runs.scored(one.event.statistic, past.outputs)]
+        check_calls("the guess", sides, [np.ones(len(side), int) for side in sides])  # calls may depend on each other
+        chosen.guessed[place] = sides
+    bases = [bettor.basis(one) | chosen.unseen() for bettor, one in zip(bettors, chosen.events, strict=True)]
     chosen = replace(chosen, runs=replace(past.runs, read=chosen.runs.read, read_shape=chosen.runs.read_shape))
     counted = [bettor.counted for bettor in bettors]
     runs_bet = sum(side["runs"] for side in counted[0].counts.values())
-    return chosen.counted(counted, bases, size=made, selection=made - runs_bet), notes
+    return chosen.counted(counted, bases, size=made, selection=0 if event else made - runs_bet), notes
 
 
 def _choice(
@@ -180,7 +183,8 @@ class _Bettor:
         if isinstance(rule, WeightRule):
             sides = [0, 1] if rule.toward == "y" else [1, 0]
             expected = [np.round(likely(self.seen[side]), 9).tolist() for side in sides]
-            values = [rule.weights.tolist(), *expected, *(now[side].astype(int).tolist() for side in sides)]
+            score = np.clip(rule.weights, -LARGEST_SCORE, LARGEST_SCORE).tolist()  # of a user it may be infinite
+            values = [score, *expected, *(now[side].astype(int).tolist() for side in sides)]
             row: dict[str, Any] = dict(zip(SCORED, values, strict=True))
             counts = {name: {"runs": number} for name, number in zip("xy", runs, strict=True)}
         else:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy import special
@@ -22,13 +22,11 @@ __all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "likely", "prior"
 
 LEVELS = 32  # most values of a score
 OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those that were seen
-LARGEST_DELTA = 0.9  # of a line that rules are chosen for
 # What a saved bet has: the columns of a `Bet`, and the rows of a bet on a score.
 GUESSED = ("regions", "right_share", "wrong_share", "runs", "right", "wrong")
 SCORED = ("score", "share_other", "share_likely", "runs_other", "runs_likely")
 Seen = tuple[int, float, float]  # regions of a rule, and shares of the runs in which it guesses, and wrongly
 ALWAYS: Seen = (2, 1.0, 0.5)
-NEVER: Seen = (2, 0.0, 0.0)
 FIRST, GROWTH = 8, 1.25  # runs of the first bet, and ratio of all runs before and after a bet
 TAUGHT = 12  # runs that teach before the first bet
 SETTLED = 1.1  # times the promise: an audit that would have found this loss ends
@@ -90,7 +88,7 @@ class Bets(Method):
             stakes, _, _, d, _ = (float(part[0, 0, 0]) for part in staked([bet], [self.promise]))
             if stakes > 0:
                 break
-        return min(d * 2 / bet.regions, LARGEST_DELTA)
+        return min(d * 2 / bet.regions, 0.9)
 
     @cached_property
     def _doubled(self) -> Bet:
@@ -106,15 +104,13 @@ class Bets(Method):
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the budget of one step that the bets so far refute."""
         most = 1 - 1e-9 if self.claim.parameter == "delta" else math.inf
-        share, inflation = basis.get("share", 1.0), basis.get("inflation", 1.0)
-        confidence = 1 - (1 - self.confidence) * share
-        evidence = partial(self._evidence, basis)
-        return betting_lower(evidence, self.claim.budget, confidence=confidence, most=most, inflation=inflation)
+        question = {"confidence": 1 - (1 - self.confidence) * basis.get("share", 1.0), "most": most}
+        question["inflation"] = basis.get("inflation", 1.0)
+        return betting_lower(partial(self._evidence, basis), self.claim.budget, **question)
 
     def check(self, counts: Counts, basis: Basis) -> None:
         """Refuse bets that are not on these counts."""
-        bets: Any = basis["bets"]
-        runs = sum(side["runs"] for side in counts.values())
+        bets, runs = cast("Any", basis["bets"]), sum(side["runs"] for side in counts.values())
         if _on_scores(bets):
             whole = all(len({len(bet[name]) for name in SCORED}) == 1 for bet in bets)
         else:
@@ -146,12 +142,8 @@ class Bets(Method):
 
     def settled(self, counts: Counts, basis: Basis) -> bool:
         """Return whether the runs so far would have refuted the promise, had the loss been a tenth more."""
-        return self.detection(self.claim.at(self._little_more), _sizes(basis["bets"]), _seen(counts, basis)) >= POWER
-
-    @property
-    def _little_more(self) -> float:
-        """The budget of one step that ends an audit if its runs detect it."""
-        return min(SETTLED * self.claim.budget, self._most)
+        truth = self.claim.at(min(SETTLED * self.claim.budget, self._most))
+        return self.detection(truth, _sizes(basis["bets"]), _seen(counts, basis)) >= POWER
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove: that of runs without wrong guesses."""
@@ -167,7 +159,7 @@ class Bets(Method):
 
     @lru_cache(maxsize=8)  # noqa: B019  every event of an audit has the same
     def _detectable(self, sizes: tuple[int, ...], seen: Seen) -> float:
-        low, both = self.claim.budget, (self._little_more, self._most)
+        low, both = self.claim.budget, (min(SETTLED * self.claim.budget, self._most), self._most)
         enough = [most for most in both if sizes and self.detection(self.claim.at(most), sizes, seen) >= POWER]
         if not enough:
             return math.inf
@@ -182,7 +174,8 @@ class Bets(Method):
     def _most(self) -> float:
         """Budget of one step beyond which guesses are never wrong."""
         most = {"delta": 1 - 1e-9, "mu": 30.0, "rho": 450.0}.get(self.claim.parameter, 60.0)
-        return max(self.claim.budget * (1 + CLOSE), most / self.distance)
+        largest = most if self.claim.parameter == "delta" else math.inf
+        return min(largest, max(self.claim.budget * (1 + CLOSE), most / self.distance))
 
     def detection(self, truth: Claim, sizes: Sequence[int], seen: Seen = ALWAYS) -> float:
         """Return the share of simulated audits, with bets on so many runs each, that refute the promise."""
@@ -294,7 +287,7 @@ def _seen(counts: Counts, basis: Basis) -> Seen:
     """Return how many databases the last rule could name, and the shares of guesses and of wrong ones of all rules."""
     bets: Any = basis["bets"]
     if not bets or (_on_scores(bets) and len(set(bets[-1]["score"])) == 1):
-        return NEVER
+        return 2, 0.0, 0.0
     if _on_scores(bets):
         return ALWAYS
     right, guessed, runs = guesses(counts)

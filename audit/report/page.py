@@ -223,7 +223,8 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     options = of_design[design]
     event = ["event=event"] if result.selection == 0 and design != "one_run" else []
     share = "share" if design == "one_run" else "selection"
-    options |= {share: numbers[share]} if share in numbers and not event else {}
+    unused = event or parameters.get("stop") == "early"
+    options |= {share: numbers[share]} if share in numbers and not unused else {}
     options |= {"confidence": result.confidence, "rng": result.seed_entropy}
     arguments = [*event, *(f"{name}={value!r}" for name, value in options.items())]
     lines = [

@@ -240,7 +240,9 @@ def assumptions(result: AuditResult) -> list[str]:
         f"Neighboring databases differ by {_step(result)}. These two are {steps} apart, which was {known}. Every loss "
         f"is for one step{', as group privacy allows' if result.distance > 1 else ''}.",
         runs,
-        f"The event was chosen on {result.selection:,} runs and counted on others."
+        "Each run counted, on the rule that all runs before it had chosen; the last rule is shown."
+        if result.selection > 0 and "bets" in result.basis
+        else f"The event was chosen on {result.selection:,} runs and counted on others."
         if result.selection > 0
         else "The event was fixed before any run, and all runs counted.",
         *([] if result.support is None else [UNBOUNDED]),

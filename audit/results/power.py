@@ -55,6 +55,8 @@ def _detectable_event(result: Any) -> str:
     sides = event[1].values()
     runs = sum(side.get("runs", 0) for side in sides)
     hits = sum(number for side in sides for key, number in side.items() if key != "runs")
+    if "bets" in event[0]:
+        return "the guesses that were bet on"
     which = "the counted event" if event is events[0] else "another event that was counted"
     return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
 

@@ -128,11 +128,8 @@ class MechanismRuns(_ReadRuns):
 
     def outputs(self, sizes: Sequence[int], *phase: int) -> list[NDArray[Any]]:
         """Return fresh outputs on `x` and on `y`."""
-        blocks = self.reduced(sizes, lambda outputs: outputs, *phase)
-        return [np.concatenate([*side]) if size else self._none() for side, size in zip(blocks, sizes, strict=True)]
-
-    def _none(self) -> NDArray[Any]:
-        return np.empty(0, object) if self.kind.shape is None else np.empty((0, *self.kind.shape))
+        none = np.empty(0, object) if self.kind.shape is None else np.empty((0, *self.kind.shape))
+        return [np.concatenate([none, *side]) for side in self.reduced(sizes, lambda outputs: outputs, *phase)]
 
     def _calls(self, *phase: int) -> int:
         """Return how many calls make the runs of a phase on either database: more if runs count or compare."""
@@ -195,7 +192,9 @@ class GivenRuns(_ReadRuns):
 
     def scored(self, statistic: Statistic, outputs: Sequence[NDArray[Any]] | None = None) -> list[Floats]:
         """Return the scores of all outputs, in the order in which they were given; or of other outputs."""
-        keep = self._keep(statistic, written=statistic.written)
+        keep = self._keep(
+            lambda some: _each(statistic, some, some[: min(len(some) // 2, FEW)]), written=statistic.written
+        )
         return [keep(side) if len(side) else np.empty(0) for side in (self.outputs if outputs is None else outputs)]
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:

@@ -1,13 +1,14 @@
 """Audits that may stop early: every run counts, teaches the next rule, and may be the last."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from audit.bounds.betting import Bet
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.events import Event
+from audit.events import Event, Statistic, ThresholdRule, WeightRule, cell
 from audit.measure import betting
 from audit.measure.loss import measure_loss
 from audit.methods.betting import Bets, block_size
@@ -15,7 +16,7 @@ from audit.results.files import write_json
 from audit.results.folder import read_audits
 from audit.review.verify import verify_result
 from tests.audit.audits import COIN, leaky, normal
-from tests.helpers import in_full
+from tests.helpers import in_full, refused_like
 
 TIGHT = {
     "pure": (leaky(1.0, 0.0), PureDP(1.0)),
@@ -138,6 +139,49 @@ def test_the_minimum_detectable_loss_is_found_about_as_often_as_announced(size):
 def test_outputs_that_never_vary_have_no_power(kind):
     result = early(lambda data, size, rng: np.zeros(size), TIGHT[kind][1], size=60)
     assert (result.verdict, result.measured.budget, result.detectable) == ("no power", 0, math.inf)
+
+
+class Kept:
+    """A bit that ten runs share, whatever the data: each alone loses nothing."""
+
+    def __init__(self):
+        self.runs, self.bit = 0, 0.0
+
+    def __call__(self, data, size, rng):
+        bits = []
+        for _ in range(size):
+            self.bit = self.bit if self.runs % 10 else float(rng.integers(0, 2))
+            self.runs += 1
+            bits.append(self.bit)
+        return np.array(bits)
+
+
+def test_runs_that_share_what_the_process_keeps_are_refused():
+    with refused_like(ValueError, "^runs must be independent: "):
+        early(Kept(), PureDP(0.02), confidence=0.8, size=2000)
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(400.0), GaussianDP(30.0), ApproxDP(0, 0.995), ZCDP(40.0), ZCDP(4.0), ApproxDP(200.0, 0.1)], ids=str
+)
+def test_a_promise_of_nearly_nothing_is_not_refuted_and_blames_nobody(claim):
+    """In numbers that a float holds: no warning, and none is laid to the mechanism."""
+    result = measure_loss(normal, replace(COIN, distance=3), claim, size=60, stop="early", rng=1)
+    assert (result.verdict, result.measured.budget <= claim.budget) == ("no power", True)
+    assert not any("warned" in note for note in result.notes)
+
+
+def test_a_score_of_a_user_may_be_infinite_and_is_read_again(tmp_path):
+    event = Event(cell(), WeightRule(np.array([0.5]), np.array([-np.inf, 1e3])))
+    early(normal, ZCDP(0.5), event=event, size=100).to_json(tmp_path / "a.json")
+    ((_, read),) = read_audits(tmp_path / "a.json")
+    verify_result(read)
+
+
+def test_a_registered_statistic_scores_each_run_by_itself():
+    event = Event(Statistic("centered", lambda outputs: outputs - outputs.mean()), ThresholdRule(-0.1, 0.1))
+    with refused_like(ValueError, "^centered must score each run by itself"):
+        early(normal, PureDP(1.0), event=event, size=100)
 
 
 def test_a_registered_event_spends_no_runs_on_choice():
