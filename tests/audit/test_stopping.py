@@ -41,7 +41,7 @@ def test_blocks_grow_by_a_quarter_and_take_all_runs():
     assert max(late / sum(sizes[: place + 1], 12) for place, late in enumerate(sizes[3:], 2)) < 0.26
 
 
-@pytest.mark.parametrize("kind", TIGHT)
+@pytest.mark.parametrize("kind", TIGHT)  # two audits and a file, .5 s
 def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, tmp_path):
     """No output comes twice; the result does not depend on the number of workers."""
     mechanism, claim = TIGHT[kind]
@@ -51,8 +51,8 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
         made.append((rng.bit_generator.seed_seq.spawn_key, size))
         return mechanism(data, size, rng)
 
-    result = early(noting, claim.at(0.9 * claim.budget), size=2000)
-    assert sum(size for _, size in made) == result.size <= 2000
+    result = early(noting, claim.at(0.9 * claim.budget), size=600)
+    assert sum(size for _, size in made) == result.size <= 600
     runs = sum(side["runs"] for side in result.counts.values())
     assert (result.selection, result.selection + runs) == (12, result.size)
     bet_on = [key for key, _ in made if key[0] == 7]
@@ -62,7 +62,7 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
     ((_, read),) = read_audits(tmp_path / "audit.json")
     again = verify_result(read)
     assert (again.measured, again.detectable, again.verdict) == (result.measured, result.detectable, result.verdict)
-    same = early(mechanism, result.claim, size=2000, n_jobs=2)
+    same = early(mechanism, result.claim, size=600, n_jobs=2)
     assert (same.counts, same.size, same.event) == (result.counts, result.size, result.event)
 
 
@@ -93,7 +93,7 @@ GROSS = {
 }
 
 
-@pytest.mark.parametrize("kind", GROSS)
+@pytest.mark.parametrize("kind", GROSS)  # three audits, .2 to 1 s
 @pytest.mark.parametrize("seeds", in_full((3,), (12,)))
 def test_twice_the_promise_takes_tens_of_runs(kind, seeds):
     """Wald's limits, with the law known, are 45, 46, -, 42, 101 (four times rho), 8 and 8 runs."""
@@ -103,12 +103,11 @@ def test_twice_the_promise_takes_tens_of_runs(kind, seeds):
     assert np.median([result.size for result in results]) <= (most if seeds == 12 else 3 * most)
 
 
-@pytest.mark.parametrize("kind", TIGHT)
-@pytest.mark.parametrize("audits", in_full((10,), (200,)))
-def test_what_keeps_its_promise_is_hardly_ever_accused(kind, audits):
-    """At 95%, with a look after each block until 1,000 (3,000) runs: at most 5% + two standard errors."""
+@pytest.mark.parametrize("kind", TIGHT)  # four audits, .5 to 1 s
+@pytest.mark.parametrize(("audits", "size"), in_full((4, 500), (200, 3000)))
+def test_what_keeps_its_promise_is_hardly_ever_accused(kind, audits, size):
+    """At 95%, with a look after each block: at most 5% + two standard errors."""
     mechanism, claim = TIGHT[kind]
-    size = 1000 if audits == 10 else 3000
     results = [early(mechanism, claim, size=size, rng=seed) for seed in range(audits)]
     most = 0.05 * audits + 2 * math.sqrt(0.05 * 0.95 * audits)
     assert sum(result.verdict == "violated" for result in results) <= most
@@ -158,7 +157,7 @@ class Kept:
 
 def test_runs_that_share_what_the_process_keeps_are_refused():
     with refused_like(ValueError, "^runs must be independent: "):
-        early(Kept(), PureDP(0.02), confidence=0.8, size=2000)
+        early(Kept(), PureDP(0.02), confidence=0.8, size=1000)
 
 
 @pytest.mark.parametrize(
@@ -227,18 +226,18 @@ def interrupted(data, size, rng):
 
 def test_an_interrupted_audit_says_what_it_has_and_goes_on_from_its_store(tmp_path):
     LEFT[0] = 150
-    result = early(interrupted, PureDP(1.0), size=1000, store=tmp_path)
+    result = early(interrupted, PureDP(1.0), size=400, store=tmp_path)
     assert result.verdict != "violated"
     assert 100 < result.size <= 150
     assert f"stopped by the user after {result.size} runs: the bound holds" in result.notes
     verify_result(result)
     LEFT[0] = 10**6
-    whole = early(interrupted, PureDP(1.0), size=1000, store=tmp_path)
-    assert 10**6 - LEFT[0] <= 1000 - result.size + 20  # the first look at the mechanism, and one block of either side
-    assert whole.counts == early(leaky(1.0, 0.0), PureDP(1.0), size=1000).counts
+    whole = early(interrupted, PureDP(1.0), size=400, store=tmp_path)
+    assert 10**6 - LEFT[0] <= 400 - result.size + 20  # the first look at the mechanism, and one block of either side
+    assert whole.counts == early(leaky(1.0, 0.0), PureDP(1.0), size=400).counts
     LEFT[0] = 5
     with pytest.raises(KeyboardInterrupt):
-        early(interrupted, PureDP(1.0), size=1000)
+        early(interrupted, PureDP(1.0), size=400)
 
 
 def test_what_is_known_so_far_is_told(monkeypatch):
