@@ -21,18 +21,18 @@ SHRUNK = (1.0, 0.5, 0.25)  # factors of the stake: a third of the money is bet a
 RATIO = 1.005  # of successive budgets that are tested
 LEAST = 0.01  # smallest budget that is tested, as a share of the promise
 LEAST_EXCESS = 1e-9  # least excess of a bound over the promise that it refutes, as a share of it
-MOST, TOGETHER = 300.0, 64  # largest epsilon that matters: its square is a float; budgets that are tested at once
+MOST, TOGETHER = 300.0, 64  # an epsilon at which no bet gains anything; budgets that are tested at once
 
 
 class Bet(NamedTuple):
     """What was expected of some runs, fixed before they were made, and what came."""
 
     regions: int  # databases that the rule may name: 1 or 2
-    right: float  # expected share of runs in which the rule names the right database
-    wrong: float  # the same of the wrong one; in the rest it names none
+    right_share: float  # expected share of runs in which the rule names the right database
+    wrong_share: float  # the same of the wrong one; in the rest it names none
     runs: int
-    right_runs: int  # in which it named the right database
-    wrong_runs: int
+    right: int  # runs in which it named the right database
+    wrong: int
 
 
 def betting_evidence(bets: ArrayLike, lines: Sequence[Lines]) -> Floats:
@@ -58,7 +58,7 @@ def betting_evidence(bets: ArrayLike, lines: Sequence[Lines]) -> Floats:
 
     Examples
     --------
-    >>> certain = Bet(regions=2, right=0.99, wrong=0.01, runs=10, right_runs=10, wrong_runs=0)
+    >>> certain = Bet(regions=2, right_share=0.99, wrong_share=0.01, runs=10, right=10, wrong=0)
     >>> promise = np.array([1.0]), np.array([0.0])  # epsilon 1, delta 0
     >>> round(float(np.exp(betting_evidence([certain], [promise])[0, -1])), 1)
     9.4
@@ -73,10 +73,10 @@ def total(players: Floats) -> Floats:
 
 def growth(bets: ArrayLike, lines: Sequence[Lines]) -> Floats:
     """Return by how much each bet adds to the log of the money of each player, shape (players, bets, promises)."""
-    *_, runs, right_runs, wrong_runs = _columns(bets)
+    *_, runs, right, wrong = _columns(bets)
     stakes, *payoffs, _ = staked(bets, lines)
-    counted = right_runs, wrong_runs, runs - right_runs - wrong_runs
-    return np.array([_grown(by * stakes, *payoffs, *counted)[..., 0] for by in SHRUNK])
+    counts = right, wrong, runs - right - wrong
+    return np.array([_grown(by * stakes, *payoffs, *counts)[..., 0] for by in SHRUNK])
 
 
 def staked(bets: ArrayLike, lines: Sequence[Lines]) -> tuple[Floats, ...]:

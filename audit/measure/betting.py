@@ -14,7 +14,7 @@ from audit.attacks import Attack
 from audit.bounds.betting import Bet
 from audit.events import Event, Rule, WeightRule
 from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event, points, registered_choice
-from audit.methods.betting import FIRST, GUESSED, SCORED, Bets, block_size, likely, shares
+from audit.methods.betting import FIRST, SCORED, Bets, block_size, likely, shares
 from audit.methods.method import Basis, Floats
 from audit.outputs import read_outputs
 from audit.sampling.independence import Spread, check_calls
@@ -39,7 +39,7 @@ class _Past:
 
     def given(self, number: int) -> GivenRuns:
         """Return these outputs as a source for the choice of a rule."""
-        root = stream(self.runs.root, Phase.STAGE, number, 2)
+        root = stream(self.runs.root, Phase.BET, number, 2)
         given = GivenRuns.shuffled(self.runs.pair, root, self.runs.kind, self.outputs)
         return replace(given, mechanism=self.runs.mechanism)
 
@@ -81,14 +81,14 @@ def bet_on_runs(
     the last bet, with the counts of all, and remarks.
     """
     past, coins = _Past(runs, taught), np.random.default_rng(stream(runs.root, Phase.COINS))
-    chosen, asked, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
+    chosen, last_question, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
     while made < size:
         block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
         try:
             again = not bettors or (event is None and past.teaches)
             following = _choice(past, method, attack, event, bettors, max(block, made)) if again else chosen
             on_y = int(coins.binomial(block, 0.5))
-            fresh = past.runs.outputs((block - on_y, on_y), Phase.STAGE, betted)
+            fresh = past.runs.outputs((block - on_y, on_y), Phase.BET, betted)
         except KeyboardInterrupt:  # elsewhere it would leave half a bet
             if not betted:
                 raise
@@ -97,9 +97,9 @@ def bet_on_runs(
         if again:
             following.unlike[:] = chosen.unlike
             chosen, bettors = following, bettors or [_Bettor() for _ in following.events]
-            for bettor, seen in zip(bettors, _tallies(chosen, past.outputs), strict=True):
-                bettor.seen = seen
-        calls = past.runs.groups((block - on_y, on_y), Phase.STAGE)[0]
+            for bettor, tally in zip(bettors, _tallies(chosen, past.outputs), strict=True):
+                bettor.tally = tally
+        calls = past.runs.groups((block - on_y, on_y), Phase.BET)[0]
         for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
             bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
         if chosen.new is not None:
@@ -108,15 +108,17 @@ def bet_on_runs(
         if past.teaches:
             past.add(fresh, in_words=event is None)
         made, betted = made + block, betted + 1
-        known = [(bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)]
-        evidence = max(method.evidence(basis) for _, basis in known)
+        totals = [
+            (bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)
+        ]
+        evidence = max(method.evidence(basis) for _, basis in totals)
         odds, decide = (math.exp(min(log, 700.0)) for log in (evidence, method.needed))
         say(f"odds of {odds:,.3g} to 1 against the promise, {decide:,.3g} decide")
-        if evidence >= method.needed and max(method.lower(*one) for one in known) > method.claim.budget:
+        if evidence >= method.needed and max(method.lower(*one) for one in totals) > method.claim.budget:
             break
-        if made >= AGAIN * asked:
-            asked = made
-            if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*known[0]):
+        if made >= AGAIN * last_question:
+            last_question = made
+            if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*totals[0]):
                 break
     for place, one in enumerate(chosen.events):
         sides = [one.event.rule.guess(side) for side in chosen.runs.scored(one.event.statistic, past.outputs)]
@@ -137,7 +139,7 @@ def _choice(
     given = past.given(len(rows))
     if event is not None:
         return registered_choice(event, given)
-    last = tuple(Bet(*(row[name] for name in GUESSED)) for row in rows[-1:])
+    last = tuple(Bet(**row) for row in rows[-1:])
     choosing = 2 * min(map(len, past.outputs))
     chosen = choose_event(given, replace(method, last=last), attack, choosing, counting)
     first = chosen.events[0]
@@ -175,32 +177,32 @@ class _Bettor:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     counted: Counted = field(default_factory=Counted)
-    seen: Floats = field(default_factory=lambda: np.zeros((2, 3)))  # tallies of the rule in use, on all earlier outputs
+    tally: Floats = field(default_factory=lambda: np.zeros((2, 3)))  # of the rule in use, on all earlier outputs
 
     def bet(self, rule: Rule, now: Floats, spread: Spread) -> None:
         """Add a bet on the tallies of fresh outputs."""
         runs = [int(side.sum()) for side in now]
         if isinstance(rule, WeightRule):
             sides = [0, 1] if rule.toward == "y" else [1, 0]
-            expected = [np.round(likely(self.seen[side]), 9).tolist() for side in sides]
+            expected = [np.round(likely(self.tally[side]), 9).tolist() for side in sides]
             score = np.clip(rule.weights, -LARGEST_SCORE, LARGEST_SCORE).tolist()  # of a user it may be infinite
             values = [score, *expected, *(now[side].astype(int).tolist() for side in sides)]
             row: dict[str, Any] = dict(zip(SCORED, values, strict=True))
             counts = {name: {"runs": number} for name, number in zip("xy", runs, strict=True)}
         else:
-            rates = self.seen / np.maximum(self.seen.sum(axis=1, keepdims=True), 1.0)
-            regions, seen = rule.parameters()["regions"], float(self.seen.sum())
+            rates = self.tally / np.maximum(self.tally.sum(axis=1, keepdims=True), 1.0)
+            regions, outputs = rule.parameters()["regions"], float(self.tally.sum())
             right, wrong = int(now[0, 0] + now[1, 2]), int(now[0, 2] + now[1, 0])
-            bet = Bet(regions, *shares(rates, seen), sum(runs), right, wrong)
-            row = dict(zip(GUESSED, bet, strict=True))
+            bet = Bet(regions, *shares(rates, outputs), sum(runs), right, wrong)
+            row = bet._asdict()
             counts = {
                 name: {"runs": number, "guessed_x": int(side[0]), "guessed_y": int(side[2])}
                 for name, number, side in zip("xy", runs, now, strict=True)
             }
-        self.rows, self.counted, self.seen = (
+        self.rows, self.counted, self.tally = (
             [*self.rows, row],
             self.counted + Counted(counts, (spread,)),
-            self.seen + now,
+            self.tally + now,
         )
 
     def basis(self, one: Selected) -> Basis:

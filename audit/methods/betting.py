@@ -21,14 +21,13 @@ from audit.methods.variation import Variation
 __all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "likely", "prior"]
 
 LEVELS = 32  # most values of a score
-OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those that were seen
-# What a saved bet has: the columns of a `Bet`, and the rows of a bet on a score.
-GUESSED = ("regions", "right_share", "wrong_share", "runs", "right", "wrong")
-SCORED = ("score", "share_other", "share_likely", "runs_other", "runs_likely")
-Seen = tuple[int, float, float]  # regions of a rule, and shares of the runs in which it guesses, and wrongly
-ALWAYS: Seen = (2, 1.0, 0.5)
+OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those of the audit
+GUESSED = Bet._fields  # what a saved bet on guesses has
+SCORED = ("score", "share_other", "share_likely", "runs_other", "runs_likely")  # a bet on a score: `score_growth`
+Rates = tuple[int, float, float]  # regions of a rule, and shares of the runs in which it guesses, and wrongly
+ALWAYS: Rates = (2, 1.0, 0.5)
 FIRST, GROWTH = 8, 1.25  # runs of the first bet, and ratio of all runs before and after a bet
-TAUGHT = 12  # runs that teach before the first bet
+TAUGHT = 12  # runs before the first bet
 SETTLED = 1.1  # times the promise: an audit that would have found this loss ends
 LEARNING = 1.5  # ratio of runs of an audit that has to find its rules to those of a simulated one, which knows the best
 DRAWS, SEED = 100, 20  # simulated audits, and their seed
@@ -112,12 +111,12 @@ class Bets(Method):
         """Refuse bets that are not on these counts."""
         bets, runs = cast("Any", basis["bets"]), sum(side["runs"] for side in counts.values())
         if _on_scores(bets):
-            whole = all(len({len(bet[name]) for name in SCORED}) == 1 for bet in bets)
+            fits = all(len({len(bet[name]) for name in SCORED}) == 1 for bet in bets)
         else:
             right, guessed, _ = guesses(counts)
-            whole = all(bet["regions"] <= 2 for bet in bets)
-            whole &= [sum(bet[name] for bet in bets) for name in ("right", "wrong")] == [right, guessed - right]
-        if not whole or sum(_sizes(bets)) != runs:
+            fits = all(bet["regions"] <= 2 for bet in bets)
+            fits &= [sum(bet[name] for bet in bets) for name in ("right", "wrong")] == [right, guessed - right]
+        if not fits or sum(_sizes(bets)) != runs:
             raise ValueError(f"bets must be on the {runs} counted runs, with their guesses")
 
     def evidence(self, basis: Basis) -> float:
@@ -143,30 +142,30 @@ class Bets(Method):
     def settled(self, counts: Counts, basis: Basis) -> bool:
         """Return whether the runs so far would have refuted the promise, had the loss been a tenth more."""
         truth = self.claim.at(min(SETTLED * self.claim.budget, self._most))
-        return self.detection(truth, _sizes(basis["bets"]), _seen(counts, basis)) >= POWER
+        return self.detection(truth, _sizes(basis["bets"]), _rates_of(counts, basis)) >= POWER
 
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove: that of runs without wrong guesses."""
         sure, past = [], TAUGHT
         for runs in _sizes(basis["bets"]):
-            sure.append(dict(zip(GUESSED, (2, *prior(past, past, 0), runs, runs, 0), strict=True)))
+            sure.append(Bet(2, *prior(past, past, 0), runs, runs, 0)._asdict())
             past += runs
         return self.lower(counts, {"bets": sure, "share": basis.get("share", 1.0)})
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest budget of one step that the runs detect with power 0.8, in simulated audits."""
-        return self._detectable(tuple(_sizes(basis["bets"])), _seen(counts, basis))
+        return self._detectable(tuple(_sizes(basis["bets"])), _rates_of(counts, basis))
 
     @lru_cache(maxsize=8)  # noqa: B019  every event of an audit has the same
-    def _detectable(self, sizes: tuple[int, ...], seen: Seen) -> float:
+    def _detectable(self, sizes: tuple[int, ...], rates: Rates) -> float:
         low, both = self.claim.budget, (min(SETTLED * self.claim.budget, self._most), self._most)
-        enough = [most for most in both if sizes and self.detection(self.claim.at(most), sizes, seen) >= POWER]
+        enough = [most for most in both if sizes and self.detection(self.claim.at(most), sizes, rates) >= POWER]
         if not enough:
             return math.inf
         high = enough[0]
         while high > low * (1 + CLOSE):
             middle = math.sqrt(low * high)
-            seldom = self.detection(self.claim.at(middle), sizes, seen) < POWER
+            seldom = self.detection(self.claim.at(middle), sizes, rates) < POWER
             low, high = (middle, high) if seldom else (low, middle)
         return high
 
@@ -177,19 +176,19 @@ class Bets(Method):
         largest = most if self.claim.parameter == "delta" else math.inf
         return min(largest, max(self.claim.budget * (1 + CLOSE), most / self.distance))
 
-    def detection(self, truth: Claim, sizes: Sequence[int], seen: Seen = ALWAYS) -> float:
+    def detection(self, truth: Claim, sizes: Sequence[int], rates: Rates = ALWAYS) -> float:
         """Return the share of simulated audits, with bets on so many runs each, that refute the promise."""
-        if seen[1] == 0:
+        if rates[1] == 0:
             return 0.0
         sizes = [max(1, round(runs / LEARNING)) for runs in sizes]
-        return float(np.mean(self.ends(truth, sizes, seen) < len(sizes)))
+        return float(np.mean(self.ends(truth, sizes, rates) < len(sizes)))
 
-    def ends(self, truth: Claim, sizes: Sequence[int], seen: Seen = ALWAYS) -> Floats:
+    def ends(self, truth: Claim, sizes: Sequence[int], rates: Rates = ALWAYS) -> Floats:
         """Return the number of the bet that refutes the promise in simulated audits; `len(sizes)` if none does.
 
-        The rule is the best one of a mechanism with the loss of `truth`, which guesses as often as was `seen`.
+        The rule is the best one of a mechanism with the loss of `truth`, which guesses at these `rates`.
         """
-        regions, right, wrong = self._law(truth.group(self.distance), seen)
+        regions, right, wrong = self._law(truth.group(self.distance), rates)
         law, rng = [right, wrong, max(0.0, 1 - right - wrong)], np.random.default_rng(SEED)
         runs = np.broadcast_to(np.array(sizes)[:, None], (len(sizes), DRAWS))
         new = rng.multinomial(runs, law)
@@ -221,9 +220,9 @@ class Bets(Method):
         grown = score_growth(bets.reshape(-1, 5, LEVELS), budget)
         return total(grown.reshape(-1, len(sizes), DRAWS).cumsum(axis=1))
 
-    def _law(self, truth: Claim, seen: Seen) -> tuple[int, float, float]:
+    def _law(self, truth: Claim, rates: Rates) -> tuple[int, float, float]:
         """Return regions, and shares of right and wrong guesses, if a mechanism loses the most that is allowed."""
-        regions, guessed, wrong = seen
+        regions, guessed, wrong = rates
         if truth.parameter == "delta":
             named = regions / 2 * truth.budget
             wrong = min(wrong, (1 - named) / 2)
@@ -283,7 +282,7 @@ def _sizes(bets: Any) -> list[int]:
     return [bet["runs"] for bet in bets]
 
 
-def _seen(counts: Counts, basis: Basis) -> Seen:
+def _rates_of(counts: Counts, basis: Basis) -> Rates:
     """Return how many databases the last rule could name, and the shares of guesses and of wrong ones of all rules."""
     bets: Any = basis["bets"]
     if not bets or (_on_scores(bets) and len(set(bets[-1]["score"])) == 1):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.selection import Family
+from audit.bounds.betting import LEAST_EXCESS
 from audit.claims import Claim
 from audit.events import Event, Statistic
 from audit.results.plain import Basis
@@ -43,7 +44,6 @@ POWER = 0.8  # probability with which a minimum detectable loss is detected
 FEW = 50  # given runs on either database, below which the method for few runs has larger bounds
 CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
 LEAST_ERROR = 1e-13  # least error probability if counts vary much: a float cannot resolve less
-LEAST_EXCESS = 1e-9  # least excess over the promise, as a share of it
 NO_PLANS = "plans are not known for {}: its method has no power"
 WORDS: dict[Family, str] = {"threshold": "thresholds", "cell": "single values"}
 

@@ -27,7 +27,7 @@ FEW = 64  # runs of a block that are also scored without the others
 CLOSE = 1e-6  # tolerance for these scores: sums of many numbers may round differently
 MORE = 2.5  # ratio of the runs and calls that compare calls to those that count
 PIECES = (32, 256)  # numbers of pieces of a file that are compared, as the size of dependent groups is not known
-COUNTED = (Phase.COUNT, Phase.COMPARE, Phase.STAGE)  # phases whose runs count, or compare those that do
+COUNTED = (Phase.COUNT, Phase.COMPARE, Phase.BET)  # phases whose runs count, or compare those that do
 Read = Callable[[NDArray[Any]], NDArray[Any]]
 
 
@@ -120,7 +120,7 @@ class MechanismRuns(_ReadRuns):
                 store=self.store,
                 calls=self._calls(*phase),
                 least=1
-                if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,), (Phase.STAGE,))
+                if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,), (Phase.BET,))
                 else self.explored,
             )
             for side, (caller, size) in enumerate(zip(self.callers, sizes, strict=True))

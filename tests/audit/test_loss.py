@@ -128,7 +128,7 @@ def test_a_likelihood_of_zero_is_a_note_until_the_law_confirms_it(claim, stop):
 def again(seed, **options):
     """What an audit under a seed says, and the seed on its record."""
     mechanism = RDPC(1.0, Hierarchy.regular(2, 1), "all")
-    result = measure_loss(mechanism, PAIR, PureDP(1), attack=Attack.without("trained"), size=200, rng=seed, **options)
+    result = measure_loss(mechanism, PAIR, PureDP(1), attack=Attack.without("trained"), size=300, rng=seed, **options)
     return (result.counts, result.measured, result.event, result.verdict, result.detectable), result.seed_entropy
 
 

@@ -57,7 +57,7 @@ def test_a_pair_that_breaks_an_invariant_is_refused_and_beyond_the_promise():  #
     )
     assert (result.verdict, result.pair) == ("violated", "not covered by the promise")
     inside = NeighborPair.move_people(COUNTS, (0, 0), (2, 3))
-    covered = measure_loss(topdown.stage("measurements"), inside, PURE, size=2_000, confidence=CONFIDENCE, rng=1)
+    covered = measure_loss(topdown.stage("measurements"), inside, PURE, size=4_000, confidence=CONFIDENCE, rng=1)
     assert covered.verdict != "violated"
 
 

@@ -93,7 +93,7 @@ def test_what_cannot_come_out_is_impossible():
     st.floats(0.05, 4),
     st.floats(-50, 50),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_indices_keep_the_promise_and_the_largest_value_loses_half_a_budget_a_query(changes, epsilon, released):
     x, change = np.array(changes).T
     for mechanism in (ReportNoisyMax1(epsilon), ReportNoisyMax2(epsilon)):

@@ -266,7 +266,7 @@ def worded(data, size, rng):
     ],
 )
 def test_the_class_of_an_exception_is_part_of_an_output(give, on_x, on_y, words):
-    asked = {"size": 1000, "rng": 1, "attack": Attack(looks=("entries",))}
+    asked = {"size": 2000, "rng": 1, "attack": Attack(looks=("entries",))}
     result = measure_loss(failing(on_x, on_y, give), PAIR, PureDP(1.0), **asked)
     assert result.verdict == "violated"
     assert "(raised " in result.event
