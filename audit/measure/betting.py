@@ -66,7 +66,6 @@ class _Past:
 
 def bet_on_runs(
     runs: MechanismRuns,
-    taught: list[NDArray[Any]],
     method: Bets,
     attack: Attack,
     event: Event | None,
@@ -77,10 +76,10 @@ def bet_on_runs(
 ) -> tuple[Choice, list[str]]:
     """Bet on blocks of runs until the promise is refuted, a small violation would have been, or `size` runs are made.
 
-    Outputs that were `taught` choose the first rule; `made` runs were made so far, these included. Return the rule of
+    The outputs so far choose the first rule; `made` runs were made so far, theirs included. Return the rule of
     the last bet, with the counts of all, and remarks.
     """
-    past, coins = _Past(runs, taught), np.random.default_rng(stream(runs.root, Phase.COINS))
+    past, coins = _Past(runs, runs.made), np.random.default_rng(stream(runs.root, Phase.COINS))
     chosen, last_question, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
     while made < size:
         block = min(block_size(made, size), max(FIRST, KEPT // past.cells))

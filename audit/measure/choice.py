@@ -138,16 +138,22 @@ def registered_choice(event: Event, runs: Runs) -> Choice:
 def choose_event(
     runs: Runs, method: Method, attack: Attack, choosing: int, counting: int, *, extra: bool = False
 ) -> Choice:
-    """Spend the selection runs: find candidate statistics, then choose the events with the largest expected bounds."""
+    """Spend the selection runs: find candidate statistics, then choose the events with the largest expected bounds.
+
+    If outputs have to be read as text, which a selection run may show, it takes as many runs again from those to count.
+    """
     extra_allowed = int(EXTRA * counting) if extra and counting >= ENOUGH else 0
     exploration = candidate_statistics(runs, attack, choosing, extra_allowed=extra_allowed)
     statistics, reading = exploration.statistics, exploration.reading
     sizes = exploration.runs.rest(choosing + exploration.extra_used, exploration.spent)
+    fresh = sizes if isinstance(exploration.runs, GivenRuns) else exploration.runs.to_make(sizes, Phase.SELECT)
     with_strange = [*statistics, Statistic("more than numbers", unlike_numbers)]
     scored = scores(exploration.runs, sizes, with_strange, Phase.SELECT)
     # If a selection run is not the expected numbers, all outputs are read as text.
     if reading is None and not isinstance(runs, GivenRuns) and any(side[:, -1].any() for side in scored):
-        return choose_event(runs.in_writing(), method, attack, choosing, counting, extra=extra)
+        again, counting = min(choosing, counting // 2), counting - exploration.extra_used
+        chosen = choose_event(runs.in_writing(), method, attack, again, counting - again, extra=extra)
+        return replace(chosen, extra_used=chosen.extra_used + exploration.extra_used + again)
     x, y = (side[:, :-1] for side in scored)
     counting -= exploration.extra_used
     events = _chosen_events(exploration, method, attack, x, y, counting)
@@ -155,8 +161,8 @@ def choose_event(
     for place in () if isinstance(runs, GivenRuns) else sorted(looked_at):
         check_calls(
             exploration.name_of(statistics[place]),
-            [x[:, place], y[:, place]],
-            exploration.runs.groups(sizes, Phase.SELECT)[0],
+            [side[len(side) - made :, place] for side, made in zip((x, y), fresh, strict=True)],
+            exploration.runs.groups(fresh, Phase.SELECT)[0],
         )
     selected = []
     for number, event in enumerate(events):

@@ -32,7 +32,7 @@ from audit.sampling.calls import CALLS, COUNTING
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from audit.sampling.copies import CHANCE, chance_of_repeat, check_not_copied
 from audit.sampling.independence import check_file
-from audit.sampling.probes import probe
+from audit.sampling.probes import LEAST, probe
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, Seed, entropy_of, seed_sequence, stream
@@ -40,8 +40,6 @@ from audit.sampling.watch import in_words, watch
 from audit.written import titles
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
-
-LEAST_EARLY = 20  # runs of an audit that may stop early: 12 look at the mechanism
 
 
 def measure_loss(
@@ -79,9 +77,9 @@ def measure_loss(
     event : Event, optional
         An event that you fix before any run: all runs then count.
     size : int
-        Runs in all, over both databases, selection included. In addition, at most 832 runs determine the kind of
-        outputs (with ``stop="early"`` they are among the runs), and further ones test runs that seem to depend on each
-        other, or on state that the process keeps.
+        Runs in all, over both databases, at least 20: all calls of the mechanism, those included that determine the
+        kind of outputs and choose the event. Only runs that seem to depend on each other (1 in 100 sound audits), or on
+        state that the process keeps, are tested on further ones, and a note says so.
     selection : float
         Share of the runs that choose the event, in (0, 1). Up to a third of the others may train classifiers. With
         ``stop="early"`` it is not used: each run counts, and then helps to choose the next event.
@@ -140,14 +138,12 @@ def measure_loss(
     if not isinstance(pair, NeighborPair):
         raise TypeError(f"pair must be a NeighborPair, got {type(pair).__name__}")
     attack = check_question(claim, pair.relation, attack, event, confidence)
-    size = whole_number("size", size, least=LEAST_EARLY if stop == "early" else 1)
+    size = whole_number("size", size, least=LEAST)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
     if stop not in ("fixed", "early"):
         raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
     choosing = 0 if event is not None or stop == "early" else _choosing_runs(size, selection)
-    if size - choosing < 1:
-        raise ValueError(f"size must leave runs to count, got {size} with {choosing} to select")
     options = (pair, claim, attack, event, size, selection, confidence, stop)
     question = "" if store is None else fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
@@ -162,18 +158,18 @@ def measure_loss(
         if store is not None:
             outputs = fingerprint(entropy_of(root), probes.first if probes.seedable else probes.kind)
             runs = replace(runs, store=BlockStore.of(store, question, outputs, repeats=probes.seedable))
+        probe_runs = probes.made + (0 if early else probes.to_come)
+        if size <= (choosing := max(choosing, probe_runs)):
+            raise ValueError(f"size must leave runs to count, got {size}, of which {choosing} do not count")
         with progress_bar(runs.name, size, visible=progress) as advance:
-            runs = replace(runs, kind=probes.kind, advance=advance)
+            runs = replace(runs, kind=probes.kind, advance=advance, made=probes.outputs)
+            advance(probes.made)
             if isinstance(method, Bets):
-                if probes.made >= size:
-                    raise ValueError(f"size must leave runs to count, got {size}, and {probes.made} were made already")
-                counts = {"size": size, "made": probes.made}
-                advance(probes.made)
-                chosen, notes = bet_on_runs(
-                    runs, probes.outputs, method, attack, event, **counts, say=partial(advance, 0)
-                )
+                say = partial(advance, 0)
+                chosen, notes = bet_on_runs(runs, method, attack, event, size=size, made=probes.made, say=say)
             else:
-                chosen = _counted_choice(runs, method, attack, event, size, choosing)
+                teaching = choosing - probe_runs + sum(map(len, probes.outputs))
+                chosen = _counted_choice(runs, method, attack, event, size, choosing, teaching)
                 probes.check_steady()
                 notes = compare_calls(chosen, visible=progress)
     notes = in_words(warnings) + notes
@@ -182,6 +178,8 @@ def measure_loss(
             f"{calls} calls a database count instead of {COUNTING}: what the runs of one call share shows less"
         )
     parameters = {"size": size, "selection": selection, "stop": stop, "mechanism": runs.parameters}
+    if event is not None:
+        parameters["probe_runs"] = probe_runs
     if not probes.seedable:
         notes.append("the mechanism takes randomness from elsewhere: a seed does not reproduce this audit")
         parameters["seedable"] = False
@@ -190,14 +188,13 @@ def measure_loss(
 
 
 def _counted_choice(
-    runs: MechanismRuns, method: Method, attack: Attack, event: Event | None, size: int, choosing: int
+    runs: MechanismRuns, method: Method, attack: Attack, event: Event | None, size: int, choosing: int, teaching: int
 ) -> Choice:
-    """Choose events, or take the registered one, and count them."""
-    counting, coins = size - choosing, np.random.default_rng(stream(runs.root, Phase.COINS))
+    """Choose events by the `teaching` ones of the `choosing` runs, or take the registered one; count the other runs."""
+    coins = np.random.default_rng(stream(runs.root, Phase.COINS))
     if event is not None:
-        chosen = registered_choice(event, runs)
-    else:
-        chosen = choose_event(runs, method, attack, choosing, counting, extra=True)
+        return count_all(registered_choice(event, runs), method, method.sizes(size - choosing, coins), size, 0)
+    chosen = choose_event(runs, method, attack, teaching, size - choosing, extra=True)
     choosing += chosen.extra_used
     return count_all(chosen, method, method.sizes(size - choosing, coins), size, choosing)
 

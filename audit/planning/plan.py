@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audit.claims import Claim
 from audit.methods.method import FEW, Method, method_for
 from audit.methods.one_run import OneRun
+from audit.sampling.probes import LEAST, probe_runs
 
 __all__ = ["MOST", "MOST_CANARIES", "Design", "Plan"]
 
@@ -49,7 +50,7 @@ class Plan:
         """Fewest runs that choose and count an event."""
         if self.design == "one_run":
             return 1
-        size = 2 * self.step
+        size = 2 * self.step if self.design == "outputs" else LEAST
         if self.selection > 0:  # shares are rounded: start where no smaller size is enough
             size = max(size, int(7.5 / self.selection), int((self.step + 0.5) / (1 - self.selection)))
             size = size // self.step * self.step
@@ -71,7 +72,8 @@ class Plan:
         choosing = np.rint(sizes // self.step * self.step * self.selection).astype(np.int64)
         if self.design == "outputs":
             return choosing // 2 * 2, 2 * (sizes // 2 - choosing // 2)
-        return choosing, sizes - choosing
+        choosing = np.maximum(choosing, probes := probe_runs(sizes))
+        return (choosing, sizes - choosing) if self.selection > 0 else (np.zeros_like(sizes), sizes - probes)
 
     def power(self, size: int, violation: float) -> float:
         """Return the probability to detect a loss of `violation` times the promise with `size` runs."""

@@ -63,6 +63,7 @@ def replay(
         Promise of the mechanism, under the relation of the pair. Default: the claim of the mechanism, if it has one.
     size : int, optional
         Number of pairs of runs, each with new noise; default 1. With ``observe="time"``: of timed runs; default 200.
+        A pair takes 3 runs, or 42 if its runs differ; then 4 runs have other answers, or 20 if the loss is too large.
     rng : None, int, numpy.random.Generator or numpy.random.SeedSequence
         Seed of all randomness.
     observe : {"output", "time"}

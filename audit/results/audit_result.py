@@ -58,7 +58,7 @@ class AuditResult(Reported):
     confidence : float
         One-sided, and valid despite the search over events.
     size, selection : int
-        All runs, and the selection runs among them, which chose the event.
+        All runs, and those among them that chose the event or looked at outputs before; 0 if the event was registered.
     ceiling : float
         Largest bound that this number of runs could give, in the parameter of the claim.
     detectable : float

@@ -93,5 +93,6 @@ def _check_runs(result: AuditResult, method: Method) -> None:
     stop = result.parameters.get("stop")
     if stop in ("fixed", "early") and isinstance(method, Bets) != (stop == "early"):
         raise ValueError(f"the bound must be for an audit with stop={stop!r}, got {result.bound!r}")
-    if stop == "fixed" and result.selection + runs != result.size:
-        raise ValueError(f"all {result.size} runs must choose or count, got {result.selection} and {runs}")
+    others = result.parameters.get("probe_runs", result.selection)  # if none chose the event, some look at outputs
+    if stop == "fixed" and others != result.size - runs:
+        raise ValueError(f"all {result.size} runs must choose or count, got {others} and {runs}")

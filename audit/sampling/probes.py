@@ -1,4 +1,4 @@
-"""A few runs before and after an audit: they show the kind of output, and test whether runs use rng and change."""
+"""The first and last runs of an audit: they show the kind of output, and test whether runs use rng and change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy  # its slow parts are imported on first use
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from audit.mechanism import copied
 from audit.outputs import Kind, check_number, kind_of, read_outputs, resolve_types
@@ -20,12 +20,13 @@ from audit.sampling.independence import DEPENDENT, UNSTEADY
 from audit.sampling.streams import stream
 from audit.values import unlike_numbers
 
-__all__ = ["MOST_PROBES", "Probes", "probe"]
+__all__ = ["LEAST", "Probes", "probe", "probe_runs"]
 
-CALLS, FEWEST = 8, 2  # calls of a mechanism on either database, each with a separate stream; where every run counts
+LEAST = 20  # runs of an audit: 12 to 16 look at the mechanism
+MOST_CALLS, FEWEST_CALLS = 8, 2  # calls of a mechanism on either database, each with a separate stream
+PER_CALL = 40  # runs of an audit for each of these calls
 MOST_EACH = 16  # runs of one call
 SHARE = 1 / 10  # most probes, as a share of the runs of an audit
-MOST_PROBES = 2 * ATTEMPTS + (6 * CALLS + 3) * MOST_EACH  # runs besides those of an audit, at most
 ENTRIES = 8  # entries of an output in which runs are compared
 IGNORED = (
     "outputs are identical under two different rngs: the mechanism ignores its rng. If its noise is seeded by the data "
@@ -44,15 +45,22 @@ class Probes:
     calls: list[list[_Call]]  # their first short calls
     size: int  # runs of the audit
     seed: np.random.SeedSequence
-    outputs: list[NDArray[Any]]  # of the first runs, if they are kept
+    outputs: list[NDArray[Any]]  # of the first runs, unless they take too much memory
     made: int  # runs so far
+
+    @property
+    def to_come(self) -> int:
+        """How many runs `check_steady` makes, unless outputs are no longer those of the same generator."""
+        return sum(len(call.marks) for side in self.calls for call in (side[:1] if self.seedable else side))
 
     def check_steady(self) -> None:
         """Refuse a mechanism whose runs change during an audit, for example if it spends a budget over all runs."""
         # Runs on one database come before those on the other, so such a change looks like a loss. A sound mechanism is
         # refused with probability below 1e-8.
         if self.seedable:
-            again = [_calls(one, self.size, stream(self.seed, 1, side), 1) for side, one in enumerate(self.callers)]
+            again = [
+                _calls(one, self.size, stream(self.seed, 1, side), first=True) for side, one in enumerate(self.callers)
+            ]
             if all(now[0].marks == then[0].marks for now, then in zip(again, self.calls, strict=True)):
                 return
         later = [_calls(one, self.size, stream(self.seed, 2, side)) for side, one in enumerate(self.callers)]
@@ -73,8 +81,8 @@ class Probes:
 
 
 def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence, *, few: bool = False) -> Probes:
-    """Determine the kind of outputs, and refuse a mechanism that ignores its generator; with `few` runs, keep them."""
-    number = FEWEST if few else CALLS
+    """Determine the kind of outputs, and refuse a mechanism that ignores its generator, with more runs unless `few`."""
+    size = 0 if few else size
     first, made = _first_outputs(callers, stream(seed, 0))
     kind = kind_of(first.values())
     if kind.shape is None:
@@ -82,7 +90,7 @@ def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence, *,
 
     def calls_of(kind: Kind) -> list[list[_Call]]:
         noting = [replace(caller, kind=kind) for caller in callers]
-        return [_calls(one, 0 if few else size, stream(seed, 1, side), number) for side, one in enumerate(noting)]
+        return [_calls(one, size, stream(seed, 1, side)) for side, one in enumerate(noting)]
 
     callers = [replace(caller, noted=set()) for caller in callers]
     calls = calls_of(kind)
@@ -95,13 +103,26 @@ def probe(callers: Sequence[Caller], size: int, seed: np.random.SeedSequence, *,
         _check_uses_rng(database)
     resolved = resolve_types(kind, [caller.noted or set() for caller in callers])
     callers = [replace(caller, kind=kind, noted=None) for caller in callers]
-    again = _calls(callers[0], 0 if few else size, stream(seed, 1, 0), 1)[0].marks
+    again = _calls(callers[0], size, stream(seed, 1, 0), first=True)[0].marks
     kept = [[call.outputs for call in side] for side in calls]
     for side, batch in first.items():
         kept[side].append(read_outputs(batch, kind))
-    outputs = [np.concatenate(side) for side in kept] if few else []
+    outputs = [np.concatenate(side) for side in kept]
     one = read_outputs(next(iter(first.values())), kind)
     return Probes(resolved, one, again == calls[0][0].marks, callers, calls, size, seed, outputs, made + len(again))
+
+
+def probe_runs(size: ArrayLike) -> NDArray[np.int64]:
+    """Return how many of the runs of an audit are probes, if a seed repeats the mechanism and no run raises."""
+    number_of_calls, each = _short_calls(size)
+    return 2 + (2 * number_of_calls + 3) * each
+
+
+def _short_calls(size: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the number of short calls on either database, and the runs of each."""
+    sizes = np.asarray(size, np.int64)
+    each = np.clip((sizes * SHARE / (2 * MOST_CALLS)).astype(np.int64), 2, MOST_EACH)
+    return np.clip(sizes // PER_CALL, FEWEST_CALLS, MOST_CALLS), each
 
 
 def _of_texts(kind: Kind, first: Iterable[Any]) -> Kind:
@@ -139,14 +160,16 @@ class _Call:
     entries: NDArray[np.float64]
     used_rng: bool  # whether the generator was used
     mixed: bool  # whether an output is not of the kind that was determined
-    outputs: NDArray[Any]  # empty, unless they are kept
+    outputs: NDArray[Any]  # empty, if they take too much memory
 
 
-def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = CALLS) -> list[_Call]:
-    """Run a few short calls, each with a separate stream; keep hashes, as outputs may be too large."""
-    each = max(2, min(MOST_EACH, int(size * SHARE / (2 * CALLS)), caller.block_runs))
+def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, *, first: bool = False) -> list[_Call]:
+    """Make short calls, or the first of them, each with a separate stream; keep outputs that all fit into one block."""
+    number_of_calls, each = (int(number) for number in _short_calls(size))
+    each = min(each, max(2, caller.block_runs))
+    keeps = size == 0 or each * number_of_calls <= caller.block_runs
     calls = []
-    for number in range(most):
+    for number in range(1 if first else number_of_calls):
         rng = np.random.default_rng(stream(seed, number))
         before = rng.bit_generator.state
         outputs = caller.run(each, rng)
@@ -158,7 +181,7 @@ def _calls(caller: Caller, size: int, seed: np.random.SeedSequence, most: int = 
             marks = [hash(row.tobytes()) for row in flat]
             entries = flat[:, np.unique(np.linspace(0, flat.shape[1] - 1, ENTRIES).astype(np.intp))].astype(np.float64)
             mixed = bool(unlike_numbers(flat).any())
-        kept = outputs.copy() if size == 0 else outputs[:0]
+        kept = outputs.copy() if keeps else outputs[:0]
         calls.append(_Call(marks, entries, rng.bit_generator.state != before, mixed, kept))
     return calls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -84,6 +85,7 @@ class MechanismRuns(_ReadRuns):
     store: BlockStore | None = None
     explored: int = 1  # fewest runs of one call in phases that neither choose nor count
     before: tuple[bytes, ...] = ()  # the mechanism pickled before it has seen any data
+    made: list[NDArray[Any]] = field(default_factory=list)  # outputs on `x` and on `y`, with which selection begins
 
     @property
     def name(self) -> str:
@@ -109,22 +111,30 @@ class MechanismRuns(_ReadRuns):
         self, sizes: Sequence[int], reduce: Reduce, *phase: int, written: bool = False
     ) -> list[Iterator[NDArray[Any]]]:
         """Return the results of `reduce` for blocks of fresh outputs on each side; if `written`, of unparsed texts."""
-        return [
-            draw(
+        keep, fresh, blocks = self._keep(reduce, written=written), self.to_make(sizes, *phase), []
+        for side, (caller, size) in enumerate(zip(self.callers, fresh, strict=True)):
+            drawn = draw(
                 caller,
                 size,
-                reduce=self._keep(reduce, written=written),
+                reduce=keep,
                 seed=stream(self.root, *phase, side),
                 n_jobs=self.n_jobs,
                 advance=self.advance,
                 store=self.store,
                 calls=self._calls(*phase),
-                least=1
-                if phase[:1] in ((Phase.SELECT,), (Phase.COUNT,), (Phase.COMPARE,), (Phase.BET,))
-                else self.explored,
+                least=1 if phase[0] in (Phase.SELECT, *COUNTED) else self.explored,
             )
-            for side, (caller, size) in enumerate(zip(self.callers, sizes, strict=True))
-        ]
+            if used := sizes[side] - size:
+                first, self.made[side] = self.made[side][:used], self.made[side][used:]
+                drawn = chain([keep(first)], drawn)
+            blocks.append(drawn)
+        return blocks
+
+    def to_make(self, sizes: Sequence[int], *phase: int) -> Sequence[int]:
+        """Return how many runs of a phase are still to be made, as selection begins with those that were."""
+        if phase[0] in COUNTED or not self.made:
+            return sizes
+        return [max(0, size - len(side)) for size, side in zip(sizes, self.made, strict=True)]
 
     def outputs(self, sizes: Sequence[int], *phase: int) -> list[NDArray[Any]]:
         """Return fresh outputs on `x` and on `y`."""
@@ -151,7 +161,7 @@ class MechanismRuns(_ReadRuns):
 
     def in_writing(self) -> Self:
         """Return fresh runs whose outputs are all read as text."""
-        return replace(self, kind=replace(self.kind, shape=None), root=stream(self.root, Phase.WRITTEN))
+        return replace(self, kind=replace(self.kind, shape=None), root=stream(self.root, Phase.WRITTEN), made=[])
 
 
 @dataclass(frozen=True)

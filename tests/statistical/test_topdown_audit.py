@@ -27,7 +27,7 @@ RATIO = {"attack": "likelihood_ratio"}
 BUGS = {  # its promise and pair, what is audited, the audit, what it must prove at least, and the true loss
     MissingFactorTwo: (PURE, MOVED, "measurements", RATIO | {"size": 20_000}, 1.0, 2.0),
     PrunedByTruth: (PURE, RARE, "tables", {"attack": "entries", "size": 2000}, 1.5, math.inf),
-    SilentTotals: (PURE, MOVED, "tables", {"event": total_of_first(), "size": 50}, 1.0, math.inf),
+    SilentTotals: (PURE, MOVED, "tables", {"event": total_of_first(), "size": 66}, 1.0, math.inf),
     WrongLevelShare: (CONCENTRATED, MOVED, "measurements", RATIO | {"size": 40_000}, 0.5, 0.75),
 }
 
@@ -53,7 +53,7 @@ def test_a_pair_that_breaks_an_invariant_is_refused_and_beyond_the_promise():  #
             measure_loss(mechanism, MOVED, PURE, size=100, rng=1)
     pair = NeighborPair.declared(MOVED.x, MOVED.y, "replace_one", label="not covered by the promise")
     result = measure_loss(
-        lambda data, size, rng: topdown(data, size, rng), pair, PURE, event=total_of_first(), size=24, rng=1
+        lambda data, size, rng: topdown(data, size, rng), pair, PURE, event=total_of_first(), size=40, rng=1
     )
     assert (result.verdict, result.pair) == ("violated", "not covered by the promise")
     inside = NeighborPair.move_people(COUNTS, (0, 0), (2, 3))

@@ -22,6 +22,7 @@ from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods import OneRun, Rectangle, gaussian, renyi
 from audit.planning import OutOfReachError, plan_early, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
+from audit.sampling.probes import LEAST, probe_runs
 from tests.audit.audits import COIN, leaky
 from tests.audit.methods.cases import named
 from tests.helpers import in_full, refused_like
@@ -53,7 +54,7 @@ def right_of(claim, violation, distance):
 
 def literal_power(claim, size, violation, confidence=0.95, distance=1):
     """Every number of right guesses, each put through the bound."""
-    choosing = round(size * SELECTION)
+    choosing = max(round(size * SELECTION), int(probe_runs(size)))
     runs = size - choosing
     right = right_of(claim, violation, distance)
     shown = 0.0
@@ -74,7 +75,7 @@ def literal_power(claim, size, violation, confidence=0.95, distance=1):
     [(PureDP(1.0), 2.0, 1), (PureDP(0.2), 3.0, 4), (ApproxDP(0.8, 0.02), 2.5, 1), (ApproxDP(0.3, 0.005), 2.5, 3)],
 )
 def test_power_of_a_game_is_that_of_all_its_counts(claim, violation, distance):
-    for size in (25, 40, 63):
+    for size in (26, 40, 63):
         found = plan_power(claim, size, violation=violation, distance=distance)
         literal = literal_power(claim, size, violation, confidence=0.9525, distance=distance)  # 5% for a second event
         assert found == pytest.approx(literal, abs=1e-9)
@@ -101,15 +102,16 @@ def test_sizes_of_small_budgets_are_those_of_the_normal_law():
 
 def test_events_that_are_seen_in_a_share_of_the_runs_need_more_in_proportion():
     always = plan_size(PureDP(1.0), violation=1.2, selection=0.0)
-    seldom = plan_size(PureDP(1.0), violation=1.2, selection=0.0, share=0.05)
+    always -= int(probe_runs(always))
+    seldom = plan_size(PureDP(1.0), violation=1.2, selection=0.0, share=0.05) - int(probe_runs(10**6))
     assert seldom * 0.05 == pytest.approx(always, rel=0.05)
-    right, runs, guesses = expit(2.0), 300, np.arange(301)
+    right, runs, guesses = expit(2.0), 300 - int(probe_runs(300)), np.arange(301)
     shown = [
         sum(binom.pmf(k, n, right) for k in range(n + 1) if guessing_game_lower(k, n, confidence=0.95) > 1)
         for n in guesses.tolist()[:70]
     ]
     exact = float(binom.pmf(guesses[:70], runs, 0.1) @ shown)
-    assert plan_power(PureDP(1.0), runs, violation=2.0, selection=0.0, share=0.1) == pytest.approx(exact, abs=1e-6)
+    assert plan_power(PureDP(1.0), 300, violation=2.0, selection=0.0, share=0.1) == pytest.approx(exact, abs=1e-6)
 
 
 @pytest.mark.parametrize("claim", [pytest.param(PureDP(0.5), marks=pytest.mark.slow), ApproxDP(0.5, 0.05)])
@@ -150,7 +152,7 @@ def test_one_run_of_coins_is_a_game_of_canaries():
         exact = binom.sf(binom.isf(0.05, canaries, expit(0.5)), canaries, expit(1.0))
         assert plan_power(PureDP(0.5), canaries, violation=2.0, design="one_run") == pytest.approx(exact)
     steps = plan_size(PureDP(0.1), violation=2.0, distance=5, selection=0.0)
-    assert plan_size(PureDP(0.5), violation=2.0, design="one_run") == steps
+    assert plan_size(PureDP(0.5), violation=2.0, design="one_run") == steps - int(probe_runs(steps))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,8 @@ def test_a_registered_region_has_the_power_of_all_its_counts(runs, shift, confid
     lower = gaussian_lower(met[:, None], runs, met[None, :], runs, confidence=confidence)
     chance = np.outer(binom.pmf(met, runs, ndtr(shift / 2)), binom.pmf(met, runs, ndtr(-shift / 2)))
     exact = float(chance[lower > 1.0].sum())
-    found = plan_power(GaussianDP(1.0), 2 * runs, violation=shift, confidence=confidence, selection=0.0)
+    size = next(size for size in itertools.count(2 * runs) if size - int(probe_runs(size)) == 2 * runs)
+    found = plan_power(GaussianDP(1.0), size, violation=shift, confidence=confidence, selection=0.0)
     assert 0.5 < exact == pytest.approx(found, abs=within)
 
 
@@ -347,7 +350,9 @@ def test_the_fewest_runs_choose_and_count_an_event(design, selection):
     assert counting // 2 >= plan.step
     assert choosing >= 8 * (selection > 0)
     fewer = plan.split(np.array(plan.least - plan.step))
-    assert fewer[0] < 8 * (selection > 0) or fewer[1] // 2 < plan.step or plan.least <= 2 * plan.step
+    least = LEAST if design == "coins" else 2 * plan.step
+    chosen_by = round((plan.least - plan.step) * selection)
+    assert chosen_by < 8 * (selection > 0) or fewer[1] // 2 < plan.step or plan.least <= least
     if selection == 0.3:
         mechanism, options = leaky(1.0, 0.0), {"relation": "add_remove", "rng": 1}
         x, y = (mechanism(bit, plan.least // 2, np.random.default_rng(bit)) for bit in (0, 1))
@@ -366,8 +371,8 @@ def test_too_few_runs_see_nothing():
     assert plan_violation(PureDP(6.0), 30) == math.inf
     assert plan_power(PureDP(6.0), 30, violation=5.0) == 0
     assert plan_violation(ZCDP(0.5), 100) == math.inf
-    assert plan_power(ZCDP(0.5), 2, violation=3.0, selection=0.0) == 0  # one run on either database
-    assert plan_power(ApproxDP(1.0, 0.5), 20, violation=2.0, selection=0.0, share=0.01) == pytest.approx(0, abs=1e-3)
+    assert plan_power(ZCDP(0.5), 20, violation=3.0, selection=0.0) == 0  # two runs on either database
+    assert plan_power(ApproxDP(1.0, 0.5), 36, violation=2.0, selection=0.0, share=0.01) == pytest.approx(0, abs=1e-3)
     assert plan_power(ApproxDP(0.1, 0.99), 20, violation=2.0, distance=2, design="one_run") == 0
     # A power below the false alarm needs no violation.
     assert plan_violation(PureDP(0.1), 1000, confidence=0.5, power=0.1) == 1

@@ -228,7 +228,7 @@ def test_what_is_said_of_rare_outcomes_does_not_hang_on_the_order_of_events():
     def wide(counts, size, rng):
         return counts + rng.laplace(scale=4, size=(size, counts.size))
 
-    result = measure_loss(wide, pair, PureDP(1), size=2000, confidence=0.999, rng=12)
+    result = measure_loss(wide, pair, PureDP(1), size=2000, confidence=0.999, rng=2)
     bases = [result.basis, *(other["basis"] for other in result.others)]
     main, ordinary = (basis for basis in bases if "hits" in basis)
     assert main["hits"] > ordinary["hits"]

@@ -6,7 +6,7 @@ import pytest
 from audit.outputs import Kind
 from audit.sampling import blocks, calls, probes
 from audit.sampling.calls import ATTEMPTS, Caller
-from audit.sampling.probes import MOST_PROBES, probe
+from audit.sampling.probes import LEAST, probe, probe_runs
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
 
@@ -46,13 +46,17 @@ def test_a_mechanism_that_always_raises_is_in_error():
     assert left == [1]
 
 
-@pytest.mark.parametrize(("size", "each"), [(40, 2), (1000, 6), (SIZE, 16), (10**9, 16)])
-def test_probes_are_a_tenth_of_the_runs_at_most(size, each):
+@pytest.mark.parametrize(
+    ("size", "short_calls", "each"), [(LEAST, 2, 2), (150, 3, 2), (1000, 8, 6), (SIZE, 8, 16), (10**9, 8, 16)]
+)
+def test_probes_are_an_eighth_of_the_runs_but_in_the_smallest_audits(size, short_calls, each):
     sizes = []
-    probed(noting(sizes), size, databases=(DATA, DATA))
-    assert sizes == [1, 1] + [each] * 17
-    assert sum(sizes) <= MOST_PROBES
-    assert sum(sizes) <= max(36, 0.11 * size)
+    first = probed(noting(sizes), size, databases=(DATA, DATA))
+    assert sizes == [1, 1] + [each] * (2 * short_calls + 1)
+    assert (first.made, first.made + first.to_come) == (sum(sizes), probe_runs(size))
+    first.check_steady()
+    assert sum(sizes) == probe_runs(size) <= max(16, size / 7)
+    assert [len(side) for side in first.outputs] == [1 + short_calls * each] * 2
 
 
 def test_a_mechanism_that_ignores_its_generator_is_caught(small_blocks):
@@ -91,7 +95,7 @@ def test_agreement_by_chance_is_no_proof(small_blocks):
         rng.random(size)
         return np.arange(size) % 2
 
-    probed(coins, 40)  # eight calls of two runs: 2**-14
+    probed(coins, 320)  # eight calls of two runs: 2**-14
     with refused_like(ValueError, IGNORED):
         probed(coins, 1000)  # of six: 2**-42
     drawn(coins, np.zeros(2), 96, reduce=whole, shape=())  # three blocks of 32: 2**-32 each

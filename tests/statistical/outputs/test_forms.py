@@ -150,7 +150,7 @@ def test_arrays_of_another_type_on_either_database_are_refused(mechanism, got):
 
 def test_a_type_that_arrays_only_have_later_is_refused():
     with refused_like(ValueError, "same type in every call, got float64 after int64: return a list, in which each run"):
-        measure_loss(later_on_x, PAIR, PureDP(1.0), size=2000, rng=1)
+        measure_loss(later_on_x, PAIR, PureDP(1.0), size=10_000, rng=1)
 
 
 def test_given_outputs_of_another_type_are_refused_or_told_apart():
