@@ -15,7 +15,7 @@ from audit.attacks.protocol import Exploration
 from audit.attacks.reading import Reading
 from audit.attacks.statistics import added, dot
 from audit.attacks.weak_signals import apart as distance_apart
-from audit.attacks.weak_signals import standardizer
+from audit.attacks.weak_signals import one_thread, standardizer
 from audit.events import Statistic, cell
 
 __all__ = ["candidates"]
@@ -47,7 +47,9 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
     if math.prod(exploration.shape) < FEWEST or exploration.statistics_by_attack.keys() & EXACT_ATTACKS:
         return
     explored = explore(exploration)
-    yield from search_scales(explored)
+    with one_thread():
+        scales = list(search_scales(explored))
+    yield from scales
     sides = explored.first(GLIMPSE)
     if min(map(len, sides)) < RUNS:
         return
@@ -160,9 +162,15 @@ def search_scales(explored: Explored) -> Iterator[Statistic]:
 def _shared(x: Floats, y: Floats) -> Floats:
     """Return the principal directions in which entries clearly vary together, shape (directions, entries)."""
     about_mean = np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)])
-    _, lengths, directions = np.linalg.svd(about_mean, full_matrices=False)
-    by_chance = (1 / np.sqrt(len(about_mean) - 2) + 1 / np.sqrt(x.shape[1])) ** 2 * np.square(lengths).sum()
-    return np.asarray(directions[:SHARED][np.square(lengths[:SHARED]) > BEYOND * by_chance])
+    # Eigenvectors of the smaller Gram matrix are cheaper than a singular value decomposition.
+    tall = len(about_mean) >= x.shape[1]
+    gram = about_mean.T @ about_mean if tall else about_mean @ about_mean.T
+    squares, vectors = np.linalg.eigh(gram)
+    squares, vectors = squares[: -SHARED - 1 : -1], vectors[:, : -SHARED - 1 : -1]
+    by_chance = (1 / np.sqrt(len(about_mean) - 2) + 1 / np.sqrt(x.shape[1])) ** 2 * np.trace(gram)
+    clear = squares > BEYOND * by_chance
+    directions = vectors.T[clear]
+    return np.asarray(directions if tall else directions @ about_mean / np.sqrt(squares[clear])[:, None])
 
 
 def _weights(x: Floats, y: Floats, varies: float) -> Floats:

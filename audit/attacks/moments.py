@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from audit.attacks.movement import Explored, clearly, explore, index_of, is_number, largest
 from audit.attacks.protocol import Exploration
 from audit.attacks.statistics import distance_from
+from audit.attacks.weak_signals import one_thread
 from audit.events import Statistic, cell
 
 __all__ = ["candidates", "product", "search_pairs", "search_spreads"]
@@ -27,7 +28,9 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
     """Yield distances from the mean, and products of two entries, that clearly change; `digits` tries three entries."""
     explored = explore(exploration)
     yield from search_spreads(explored, exploration.words)
-    yield from search_pairs(explored)
+    with one_thread():
+        pairs = list(search_pairs(explored))
+    yield from pairs
 
 
 def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -149,13 +150,13 @@ def standardizer(outputs: NDArray[Any]) -> Callable[[Floats], Floats]:
 
 
 def one_thread() -> Any:
-    """Return a context in which scikit-learn uses one thread: blocks run in parallel already."""
-    return _libraries().limit(limits=1)
+    """Return a context in which numeric libraries use one thread: blocks run in parallel, and threads wait busily."""
+    return _libraries("sklearn.ensemble" in sys.modules).limit(limits=1)
 
 
 @functools.cache
-def _libraries() -> Any:
-    """Return the numeric libraries that scikit-learn has loaded; cached, as finding them is slow."""
+def _libraries(sklearn: bool) -> Any:
+    """Return the numeric libraries that are loaded, with or without `sklearn`; cached, as finding them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,7 +1,8 @@
 """Tests of the independence of runs: between calls, along their sequence and at every lag.
 
 Each test rejects independent runs with probability below `DEPENDENT`, and the few dozen tests of an audit together
-below 1e-9. Weaker dependence still inflates the variance of counts: `Spread` measures it, and bounds allow for it.
+below 1e-9. Lags are tested among the first 262,144 runs on either database, all else among all runs. Weaker dependence
+still inflates the variance of counts: `Spread` measures it, and bounds allow for it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ ENTRIES = 8  # entries of an output that are tested
 PARTS = 8  # parts of a call that are compared; fewer if there are many calls
 STRETCHES = 4  # long stretches of successive runs that are compared, besides calls and their parts
 CUTS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])  # quantiles that divide scores into kinds
+LAGGED = 2**18  # first runs on either database that are tested at every lag: more would only take longer
 HEAD = 64  # first rows of a file, which mostly suffice to show that it is in no order
 EXCESS = (1.3, 3, 20)  # ratios of the variance of group counts to that by chance, under the alternatives
 CLOSEST = 0.9  # largest correlation of the runs of a group under the alternatives
@@ -210,10 +212,11 @@ def _excess(table: NDArray[np.intp], groups: int) -> float:
 
 
 def _lag(kinds: NDArray[np.intp], *, padded: bool = False) -> tuple[float, int] | None:
-    """Return the largest correlation of successive runs at a lag, and the lag, if chance does not explain it."""
+    """Return the largest correlation of the first runs at a lag, and the lag, if chance does not explain it."""
     # Products of independent centered runs are martingale differences: Freedman's inequality (1975) bounds the
     # probability of so large a sum, even if a few rare values cause it, and a union bound is over the lags. Unless
     # `padded`, the sequence is circular: that halves the time, and has less power only at lags of most of its length.
+    kinds = kinds[:LAGGED]
     runs = len(kinds)
     if runs < 2 or (kinds == kinds[0]).all():
         return None

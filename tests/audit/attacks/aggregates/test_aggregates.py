@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from audit.attacks.aggregates import candidates
+from audit.attacks.aggregates import SHARED, _shared, candidates
 from audit.claims import ApproxDP
 from audit.measure.loss import measure_loss_from_outputs
 from audit.values import NAN
@@ -134,6 +134,21 @@ def test_any_spread_out_change_of_scale_is_found(law, factor, least):
     for on_x, on_y in ([statistic(side) for side in fresh] for statistic in several):
         apart.append((on_y.mean() - on_x.mean()) / np.sqrt((on_x.var() + on_y.var()) / 2))
     assert max(apart) > least
+
+
+@pytest.mark.parametrize(("runs", "entries"), [(150, 40), (20, 200)])
+def test_shared_directions_are_those_of_the_singular_value_decomposition(runs, entries):
+    """Two clear directions among more entries than runs, and among fewer; their sign is of no account."""
+    rng = np.random.default_rng(3)
+    sides = [
+        rng.normal(size=(runs, entries)) + rng.normal(size=(runs, 2)) @ rng.normal(size=(2, entries)) for _ in "xy"
+    ]
+    sides[1] = sides[0][::-1] + 0.1 * sides[1]
+    directions = _shared(*sides)
+    _, _, exact = np.linalg.svd(np.concatenate([side - side.mean(axis=0) for side in sides]), full_matrices=False)
+    assert 2 <= len(directions) <= SHARED
+    np.testing.assert_allclose(np.abs(np.sum(directions * exact[: len(directions)], axis=1)), 1, rtol=1e-12)
+    np.testing.assert_allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-12)
 
 
 def test_equal_scales_give_nothing():
