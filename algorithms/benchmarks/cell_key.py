@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 from scipy.special import log_softmax
 
 from algorithms.benchmarks.benchmark import QueryMechanism, check_pair
@@ -65,6 +64,8 @@ class CellKey(QueryMechanism):
     @cached_property
     def table(self) -> Floats:
         """Log probability of each change, -most to most (columns), for counts 0 to most (rows); the last also above."""
+        from scipy import optimize  # slow to import
+
         table = np.full((self.most + 1, 2 * self.most + 1), -np.inf)
         table[0, self.most] = 0
         for count in range(1, self.most + 1):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import cast
 
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from algorithms.noise.discrete_gaussian import DiscreteGaussian
 from algorithms.noise.geometric import TwoTailedGeometric
 from algorithms.noise.margins import beyond, checked_margin, inside
 from audit.arguments import positive_number
+from audit.exact.roots import brentq
 
 __all__ = ["exact_budget_for", "margins_around"]
 
@@ -33,7 +32,7 @@ def exact_budget_for(
         return math.log(beyond(law, margin) or 1e-300) - math.log(missed)
 
     if reach < CONTINUOUS:
-        ratio = math.exp(cast(float, brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13)))
+        ratio = math.exp(brentq(excess, math.log(0.01), math.log(100 / confidence), xtol=1e-13))
     else:  # continuous formulas; laws at the ends of the bracket above would be out of range
         ratio = 1 / (-ndtri(missed / 2) if privacy_definition == "zcdp" else -math.log(missed))
     scale = reach * ratio * (1 - 1e-10)

@@ -13,7 +13,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from algorithms.noise import Gaussian, Laplace, Rng, TwoTailedGeometric
@@ -22,6 +21,7 @@ from algorithms.noise.quadrature import laplace_log_cdf
 from audit.arguments import fraction, positive_number
 from audit.claims import ApproxDP, GaussianDP, PureDP
 from audit.exact import LossDistribution, loss_from_logs
+from audit.exact.roots import brentq
 
 __all__ = ["PILOT_DELTA", "CountNoise", "Law", "classical_scale", "unchanged_probability"]
 

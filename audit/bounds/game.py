@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from audit.arguments import fraction
 from audit.bounds.limits import check_confidence, check_distance, checked_counts, clopper_pearson_lower
+from audit.exact.roots import brentq
 
 __all__ = ["approx_game_lower", "guessing_game_lower", "variation_game_lower"]
 
@@ -91,7 +91,7 @@ def approx_game_lower(
     top = float(special.logit(rate)) / distance  # the bound with a delta of 0
     if excess(top) >= 0:  # a delta below rounding
         return top
-    return float(scipy.optimize.brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13))
+    return brentq(excess, 0.0, top, xtol=1e-13, rtol=1e-13)
 
 
 def variation_game_lower(

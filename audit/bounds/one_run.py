@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.arguments import fraction
+from audit.bounds.binomial import binomial_pmf, binomial_sf
 from audit.bounds.limits import checked_counts
 
 __all__ = ["one_run_least_mass", "one_run_p_value"]
@@ -52,10 +52,7 @@ def one_run_p_value(
     fraction("delta", delta, zero=True)
     bits = _checked_bits(guesses, guesses if canaries is None else canaries)
     rate = float(special.expit(epsilon))
-    tail, point = (
-        float(scipy.stats.binom.sf(correct - 1, guesses, rate)),
-        float(scipy.stats.binom.pmf(correct, guesses, rate)),
-    )
+    tail, point = (float(binomial_sf(correct - 1, guesses, rate)), float(binomial_pmf(correct, guesses, rate)))
     if delta == 0 or tail == 1:
         return tail
     # In this tail, each probability is at most this factor times the one before.

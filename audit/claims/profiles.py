@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from audit.arguments import fraction
 from audit.claims.claim import Claim, check_epsilon
 from audit.exact import LossDistribution
+from audit.exact.roots import brentq
 
 __all__ = ["ROUNDING", "CurveClaim", "half_divergence"]
 
@@ -54,8 +55,6 @@ def half_divergence(losses: Sequence[LossDistribution]) -> float:
 
 def invert(log_delta: Callable[[float], float], delta: float) -> float:
     """Return the smallest epsilon at which a falling profile is down to a positive delta."""
-    from scipy import optimize  # slow to import, and everything imports claims
-
     target = math.log(delta)
     if log_delta(0.0) <= target:
         return 0.0
@@ -70,4 +69,4 @@ def invert(log_delta: Callable[[float], float], delta: float) -> float:
     def excess(epsilon: float) -> float:
         return log_delta(epsilon) - target
 
-    return float(optimize.brentq(excess, high / 2, high, xtol=1e-300, rtol=1e-14, maxiter=1000))
+    return brentq(excess, high / 2, high, xtol=1e-300, rtol=1e-14, maxiter=1000)

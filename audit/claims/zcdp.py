@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from audit.claims.claim import Relation
 from audit.claims.families import register_claim
 from audit.claims.profiles import CurveClaim
+from audit.exact.roots import brentq
 
 __all__ = ["ZCDP"]
 
@@ -65,8 +66,6 @@ class ZCDP(CurveClaim):
 
     def lines(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return tangents of `rarest`, as epsilons of 0 or more and deltas."""
-        from scipy import optimize  # slow to import, and everything imports claims
-
         root = math.sqrt(self.rho)
 
         def epsilons(far: Any) -> Any:
@@ -74,7 +73,7 @@ class ZCDP(CurveClaim):
             return 2 * far * root + self.rho - np.log1p(root / far)
 
         low = 1e-12
-        least = low if epsilons(low) >= 0 else optimize.brentq(epsilons, low, 10.0, xtol=1e-12)
+        least = low if epsilons(low) >= 0 else brentq(epsilons, low, 10.0, xtol=1e-12)
         far = least + np.linspace(0.0, 1.0, 60) ** 2 * 6
         return np.maximum(epsilons(far), 0.0), np.exp(-(far**2)) * root / (root + far)
 
@@ -85,8 +84,6 @@ class ZCDP(CurveClaim):
         is convex in the order (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
         corollary 13).
         """
-        from scipy import optimize  # slow to import, and everything imports claims
-
         rho = self.rho
 
         def slope(log_above: float) -> float:
@@ -99,6 +96,6 @@ class ZCDP(CurveClaim):
         low, high = max(-(3 * rho + 1), -745.0), math.log(epsilon / rho + 2 / math.sqrt(rho))
         if slope(low) >= 0:
             return 0.0
-        best = optimize.brentq(slope, low, high, xtol=1e-13, rtol=1e-13)
+        best = brentq(slope, low, high, xtol=1e-13, rtol=1e-13)
         above = math.exp(best)
         return float(above * ((above + 1) * rho - epsilon - np.logaddexp(0.0, -best)) - math.log1p(above))

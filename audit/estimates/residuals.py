@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 from scipy.sparse import csc_array
-from scipy.stats import t as student
 
 from audit.arguments import real_number, real_numbers, whole_number
 from audit.bounds.limits import check_confidence
@@ -115,7 +115,7 @@ def _estimated(
     values = curve.value(totals, losses)
     n_units = errors.size if units is None else int(units.max()) + 1
     # The bootstrap variance is n / (n + 1) of the units' variance, which is (n - 1) / n of that of their law.
-    factor = float(student.ppf((1 + level) / 2, n_units - 1)) * math.sqrt((n_units + 1) / (n_units - 1))
+    factor = float(special.stdtrit(n_units - 1, (1 + level) / 2)) * math.sqrt((n_units + 1) / (n_units - 1))
     half = factor * losses[1:].std(axis=0, ddof=1)
     value, margin = float(values[0]), factor * float(values[1:].std(ddof=1))
     return LossEstimate(

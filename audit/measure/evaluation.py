@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -18,6 +17,7 @@ from audit.bounds.limits import check_confidence
 from audit.claims import Claim, Relation
 from audit.claims.families import FAMILIES
 from audit.events import Event, Guesses
+from audit.exact.roots import brentq
 from audit.measure.choice import UNSEEN, Choice
 from audit.mechanism import Mechanism
 from audit.methods.method import POWER, Basis, Counts, Method, fewest, method_for
@@ -169,7 +169,7 @@ def rare_runs(method: Method, known: Sequence[tuple[Counts, Basis]]) -> float:
     def power(rate: float) -> float:
         return float(special.bdtrc(basis["hits"] - 1, each, rate) * special.bdtrc(needed - 1, most, rate)) - POWER
 
-    return 1 / float(scipy.optimize.brentq(power, 0.0, 1.0)) if power(1.0) > 0 else math.inf
+    return 1 / brentq(power, 0.0, 1.0) if power(1.0) > 0 else math.inf
 
 
 def support_witness(mechanism: Mechanism, pair: NeighborPair, claim: Claim) -> dict[str, Any] | None:
@@ -231,5 +231,7 @@ def _differs(here: NDArray[np.intp], there: NDArray[np.intp], level: float) -> b
     """Tell whether right guesses are fewer in new processes, or wrong ones more, than chance explains at a level."""
     sides, guesses = np.array([0, 1, 0, 1]), np.array([0, 2, 2, 0])  # the right ones first
     both, hits = here + there, there[sides, guesses]
-    law = scipy.stats.hypergeom(both.sum(axis=1)[sides], both[sides, guesses], there.sum(axis=1)[sides])
+    from scipy.stats import hypergeom  # slow to import, and rarely needed
+
+    law = hypergeom(both.sum(axis=1)[sides], both[sides, guesses], there.sum(axis=1)[sides])
     return bool((np.where([1, 1, 0, 0], law.cdf(hits), law.sf(hits - 1)) < level).any())

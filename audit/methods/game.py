@@ -8,15 +8,16 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.selection import Family, Guessing, Table, rate_candidates, select_events, tabulated
+from audit.bounds.binomial import binomial_pmf, binomial_quantile, binomial_sf
 from audit.bounds.game import approx_game_lower
 from audit.bounds.limits import clopper_pearson_lower
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event, Statistic
+from audit.exact.roots import brentq
 from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, guesses, register_method
 
 __all__ = ["Game", "detectable_epsilon", "game_power", "numbers_of_guesses", "right_guesses", "right_side", "sawtooth"]
@@ -74,7 +75,7 @@ class Game(Method):
             return float(np.mean(special.betainc(needed, guessed - needed + 1, right))) - POWER
 
         most = least + (float(missing.max()) + 1e-9) / self.distance
-        return float(scipy.optimize.brentq(surplus, least, most)) if surplus(least) < 0 < surplus(most) else least
+        return brentq(surplus, least, most) if surplus(least) < 0 < surplus(most) else least
 
     def needed(self, guessed: int, runs: int, basis: Basis) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
@@ -127,8 +128,8 @@ def sawtooth(claim: Claim, truth: Claim, distance: int) -> float:
 
 def right_side(choosing: IntArray, right: float) -> Floats:
     """Return the probability that selection runs choose the right side of an event, by their majority."""
-    even = np.where(choosing % 2 == 0, scipy.stats.binom.pmf(choosing // 2, choosing, right) / 2, 0.0)
-    return np.where(choosing == 0, 1.0, scipy.stats.binom.sf(choosing // 2, choosing, right) + even)
+    even = np.where(choosing % 2 == 0, binomial_pmf(choosing // 2, choosing, right) / 2, 0.0)
+    return np.where(choosing == 0, 1.0, binomial_sf(choosing // 2, choosing, right) + even)
 
 
 def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence: float) -> Floats:
@@ -140,18 +141,18 @@ def needed(promise: Claim, guessed: NDArray[Any], runs: NDArray[Any], confidence
         rate = clopper_pearson_lower(guessed, runs, confidence=1 - 0.1 * error)
         limit = np.minimum(right + promise.forgiven * (1 - right) / np.maximum(rate, 1e-300), 1.0)
         error *= 0.9
-    most = scipy.stats.binom.isf(error, np.maximum(guessed, 1), limit)
+    most = binomial_quantile(error, np.maximum(guessed, 1), limit)
     return np.asarray(np.where((guessed > 0) & (limit < 1), most + 1, guessed + 1))
 
 
 def game_power(promise: Claim, right: float, counting: IntArray, share: float, confidence: float) -> Floats:
     """Return the probability that right guesses refute the promise, for each number of counting runs."""
     if share == 1:
-        return np.asarray(scipy.stats.binom.sf(needed(promise, counting, counting, confidence) - 1, counting, right))
+        return np.asarray(binomial_sf(needed(promise, counting, counting, confidence) - 1, counting, right))
     powers = []
     for runs in counting.tolist():
         guessed, chance = numbers_of_guesses(runs, share)
-        power = scipy.stats.binom.sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
+        power = binomial_sf(needed(promise, guessed, np.array(runs), confidence) - 1, guessed, right)
         powers.append(float(chance @ power))
     return np.array(powers)
 
@@ -161,8 +162,8 @@ def numbers_of_guesses(runs: int, share: float) -> tuple[Floats, Floats]:
     spread = 9 * math.sqrt(runs * share * (1 - share)) + 9
     if spread < NODES:
         guessed = np.arange(max(0, math.floor(runs * share - spread)), min(runs, runs * share + spread) + 1)
-        return guessed, scipy.stats.binom.pmf(guessed, runs, share)
-    return scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
+        return guessed, binomial_pmf(guessed, runs, share)
+    return binomial_quantile(1 - (np.arange(NODES) + 0.5) / NODES, runs, share), np.full(NODES, 1 / NODES)
 
 
 def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, runs: int) -> float:
@@ -179,7 +180,7 @@ def detectable_epsilon(claim: Claim, distance: int, needed: int, guessed: int, r
     if surplus(0.0) >= 0:
         return 0.0
     top = 50.0 / distance
-    return float(scipy.optimize.brentq(surplus, 0.0, top)) if surplus(top) > 0 else math.inf
+    return brentq(surplus, 0.0, top) if surplus(top) > 0 else math.inf
 
 
 def _right(pair: Claim, guessed: int, runs: int, missing: Floats | float = 0.0) -> Floats:

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.attacks.selection import Shifts, rate_candidates, select_events, tabulated
+from audit.bounds.binomial import binomial_pmf, binomial_quantile, binomial_sf
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import clopper_pearson_upper
 from audit.claims import Claim, GaussianDP
@@ -66,16 +66,16 @@ def region_power(mu: float, shift: float, choosing: int, counting: int, confiden
     runs_likely, runs_rare = np.where(for_y, runs_y, runs_x), np.where(for_y, runs_x, runs_y)
 
     if max(runs_x, runs_y) < NODES:
-        hits = np.arange(max(runs_x, runs_y) + 1)[None]
-        chance = scipy.stats.binom.pmf(hits, runs_rare, rare)
+        hits = np.arange(max(runs_x, runs_y) + 1.0)[None]
+        chance = binomial_pmf(hits, runs_rare, rare)
     else:
-        hits = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
+        hits = binomial_quantile(1 - (np.arange(NODES) + 0.5) / NODES, runs_rare, rare)
         chance = np.full(hits.shape, 1 / NODES)
     hits = np.minimum(hits, runs_rare)
     highest = clopper_pearson_upper(hits, runs_rare, confidence=1 - (1 - confidence) / 2)
     promised = special.ndtr(special.ndtri(highest) + mu)
-    needed = scipy.stats.binom.isf((1 - confidence) / 2, runs_likely, promised) + 1
-    return float(np.mean(np.sum(chance * scipy.stats.binom.sf(needed - 1, runs_likely, likely), axis=1)))
+    needed = binomial_quantile((1 - confidence) / 2, runs_likely, promised) + 1
+    return float(np.mean(np.sum(chance * binomial_sf(needed - 1, runs_likely, likely), axis=1)))
 
 
 @lru_cache(maxsize=64)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, cast
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
@@ -17,6 +16,7 @@ from audit.attacks.selection import Family
 from audit.bounds.betting import LEAST_EXCESS
 from audit.claims import Claim
 from audit.events import Event, Statistic
+from audit.exact.roots import brentq
 from audit.results.plain import Basis
 
 __all__ = [
@@ -221,7 +221,7 @@ def crossing(excess: Callable[[float], float], start: float, bottom: float, top:
         if high >= top:
             return math.inf
         low, high, step = high, min(top, high + step), 2 * step
-    at = float(scipy.optimize.brentq(excess, low, high, xtol=close))
+    at = brentq(excess, low, high, xtol=close)
     while excess(at) < 0:
         at += close
     return at

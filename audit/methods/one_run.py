@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from scipy import special
 
 from audit.attacks.selection import Family
+from audit.bounds.binomial import binomial_sf
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
 from audit.claims import Claim, PureDP
 from audit.events import Event, Statistic
+from audit.exact.roots import brentq
 from audit.methods.game import detectable_epsilon, game_power, right_guesses, sawtooth
 from audit.methods.method import Basis, Counts, Floats, IntArray, Method, fewest, guesses, register_method
 from audit.results import ONE_RUN
@@ -104,7 +105,7 @@ class OneRun(Method):
                 promise = self.claim.group(self.distance)
                 return game_power(promise, right_guesses(pair, 1.0), counting, 1.0, self.confidence)
             guessed, right = max(1, round(guessed_share * canaries)), _clearest_right(pair, guessed_share)
-            powers.append(float(scipy.stats.binom.sf(self.needed(guessed, canaries) - 1, guessed, right)))
+            powers.append(float(binomial_sf(self.needed(guessed, canaries) - 1, guessed, right)))
         return np.array(powers)
 
     def sawtooth(self, truth: Claim) -> float:
@@ -139,4 +140,4 @@ def _clearest_right(truth: Claim, share: float) -> float:
     def beyond(threshold: float) -> float:
         return float(special.ndtr(half - threshold) + special.ndtr(-half - threshold)) - share
 
-    return min(1.0, float(special.ndtr(half - scipy.optimize.brentq(beyond, 0.0, half + 10))) / share)
+    return min(1.0, float(special.ndtr(half - brentq(beyond, 0.0, half + 10))) / share)

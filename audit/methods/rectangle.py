@@ -6,13 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
+from audit.bounds.binomial import binomial_pmf
 from audit.bounds.rectangle import rectangle
 from audit.claims import ApproxDP, Claim, PureDP
 from audit.events import Event
+from audit.exact.roots import brentq
 from audit.methods.game import right_guesses, right_side
 from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, register_method
 from audit.methods.regions import RegionMethod, regions
@@ -94,15 +95,13 @@ class Rectangle(RegionMethod):
             likely = share - rare
             if likely > 1:
                 likely, rare = 1.0, max(0.0, 1 - pair.forgiven) * math.exp(-pair.budget)
-            chance = np.outer(
-                scipy.stats.binom.pmf(hits, runs, likely), scipy.stats.binom.pmf(hits_other, runs_other, rare)
-            )
+            chance = np.outer(binomial_pmf(hits, runs, likely), binomial_pmf(hits_other, runs_other, rare))
             return POWER - float(chance[refuted].sum())
 
         top = 40.0 / self.distance
         if missing(top) > 0:
             return math.inf
-        return 0.0 if missing(0.0) <= 0 else float(scipy.optimize.brentq(missing, 0.0, top))
+        return 0.0 if missing(0.0) <= 0 else brentq(missing, 0.0, top)
 
     def _power(self, right: float, each: int) -> float:
         """Return the probability that one of the two regions of randomized response refutes the promise."""
@@ -112,5 +111,5 @@ class Rectangle(RegionMethod):
         for likely, other in ((on_y, on_x), (each - on_x, each - on_y)):
             limits = rectangle(likely, each, other, each, confidence=self.each_region({}))
             refuted |= self._rejected(*limits, self.claim.budget)
-        chance = np.outer(scipy.stats.binom.pmf(hits, each, right), scipy.stats.binom.pmf(hits, each, 1 - right))
+        chance = np.outer(binomial_pmf(hits, each, right), binomial_pmf(hits, each, 1 - right))
         return float(chance[refuted].sum())

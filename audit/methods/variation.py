@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import ArrayLike
 from scipy import special
 
 from audit.attacks.selection import Family, empty_event, tabulated
+from audit.bounds.binomial import binomial_sf
 from audit.bounds.game import excess_lower, variation_game_lower
 from audit.claims import ApproxDP, Claim
 from audit.events import Event, Statistic
+from audit.exact.roots import brentq
 from audit.methods.game import Game, numbers_of_guesses, right_side
 from audit.methods.method import POWER, Basis, Counts, Floats, IntArray, Method, guesses, register_method
 
@@ -96,7 +97,7 @@ class Variation(Game):
 
         if surplus(1.0) <= 0:
             return math.inf
-        return float(scipy.optimize.brentq(surplus, promised, 1.0)) / self.distance
+        return brentq(surplus, promised, 1.0) / self.distance
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return the probability that guesses refute the promise, if the event occurs in a share of runs."""
@@ -104,7 +105,7 @@ class Variation(Game):
         right = (1 + delta / share) / 2
         for runs in counting.tolist():
             guessed, chance = numbers_of_guesses(runs, share) if share < 1 else (np.array([runs]), np.ones(1))
-            powers.append(float(chance @ scipy.stats.binom.sf(self._needed(guessed, runs) - 1, guessed, right)))
+            powers.append(float(chance @ binomial_sf(self._needed(guessed, runs) - 1, guessed, right)))
         return np.array(powers) * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.arguments import whole_number
+from audit.bounds.binomial import binomial_sf
 from audit.claims import Claim
 from audit.measure.evaluation import check_question
 from audit.mechanism import Mechanism, check_mechanism, mechanism_name
@@ -183,9 +184,7 @@ def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator)
     choosing = int(SELECTION * size)
     limit, above = _best_guess(times[:choosing], coins[:choosing])
     right = int(((times[choosing:] > limit) == (coins[choosing:] == above)).sum())
-    from scipy import stats  # slow to import
-
-    chance = float(stats.binom.sf(right - 1, size - choosing, 0.5))
+    chance = float(binomial_sf(right - 1, size - choosing, 0.5))
     if chance > FALSE_ALARM:
         return None
     typical = [f"{statistics.median(times[coins == side]) / 1e6:.3g} ms" for side in (False, True)]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import linprog
 
 from algorithms.topdown.estimation.family import Family, Groups, answer
 
@@ -123,6 +122,8 @@ def solve(cost: Real, matrix: Any, lower: Real, upper: Real, bounds: Real, *, in
     top, bottom = np.flatnonzero(~equal & (upper < np.inf)), np.flatnonzero(~equal & (lower > -np.inf))
     sides = matrix[np.append(top, bottom)]
     sides.data[sides.indptr[top.size] :] *= -1
+    from scipy.optimize import linprog  # slow to import
+
     result = linprog(
         cost,
         A_ub=sides,
@@ -199,6 +200,8 @@ def _clash(matrix: Any, most: Real) -> Index | None:
     prices, the coefficients of the variables are nonnegative, and the bound is negative.
     """
     rows, n = matrix.shape
+    from scipy.optimize import linprog  # slow to import
+
     result = linprog(
         np.repeat([0.0, 1.0], [n, rows]),
         A_ub=sparse.hstack([matrix, -sparse.eye_array(rows)], format="csr"),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its slow parts are imported on first use
 from numpy.typing import NDArray
 from scipy import special
 
 from audit.attacks.protocol import Family
 from audit.events import CellRule, Side, Statistic, ThresholdRule
+from audit.exact.roots import brentq
 
 __all__ = ["ALL", "FOLDS", "HELD", "PARTS", "Table", "TailCounts", "tabulated"]
 
@@ -140,7 +140,7 @@ def _factor(statistic: Statistic, x: Floats, y: Floats) -> float:
     steepest = STEEPEST / largest
     if slope(0.0) <= 0:
         return 0.0
-    return steepest if slope(steepest) >= 0 else float(scipy.optimize.brentq(slope, 0.0, steepest, rtol=1e-6))
+    return steepest if slope(steepest) >= 0 else brentq(slope, 0.0, steepest, rtol=1e-6)
 
 
 def _is_log_ratio(x: Floats, y: Floats, pessimism: float) -> bool:

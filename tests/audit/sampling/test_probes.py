@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audit.outputs import Kind
 from audit.sampling import blocks, calls, probes
 from audit.sampling.calls import ATTEMPTS, Caller
-from audit.sampling.probes import LEAST, probe, probe_runs
+from audit.sampling.probes import LEAST, _kruskal, probe, probe_runs
 from tests.audit.sampling.cases import DATA, SEED, drawn, noting, same_noise
 from tests.helpers import BrokenError, in_full, noisy, raising, refused_like, whole
 
@@ -133,3 +134,10 @@ def test_sound_mechanisms_are_not_refused(kind, seeds):
     """The chance that one of 16 kinds is refused in 1,000 audits is below 2e-4; the seeds are fixed."""
     for seed in range(seeds):
         probed(SOUND[kind], (400, SIZE)[seed % 2], seed=np.random.SeedSequence(seed))
+
+
+def test_the_rank_test_is_that_of_scipy():
+    """With ties, and with parts of unlike sizes."""
+    rng = np.random.default_rng(3)
+    for parts in (rng.normal(size=(3, 20)), [rng.integers(4, size=size) / 4 for size in (16, 5, 1)]):
+        assert _kruskal(parts) == pytest.approx(stats.kruskal(*parts).statistic, rel=1e-12)
