@@ -48,23 +48,24 @@ Finished = Callable[[Sequence[Any]], Iterator[tuple[int, Any]]]  # as in `audit.
 
 def two_tailed_geometric(epsilon: float) -> Fill:
     """Return ``fill(out)``. OpenDP gets a float64 just above ``1 / epsilon``, so rounding never spends more."""
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    return _filler(dp.m.make_laplace(*space, scale=math.nextafter(1 / epsilon, math.inf)))
+    domains, metrics, measurements = _opendp()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+    return _filler(measurements.make_laplace(*space, scale=math.nextafter(1 / epsilon, math.inf)))
 
 
 def discrete_gaussian(scale: float) -> Fill:
     """Return ``fill(out)``, which overwrites a flat int64 array with discrete Gaussian draws of parameter sigma."""
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-    return _filler(dp.m.make_gaussian(*space, scale=scale))
+    domains, metrics, measurements = _opendp()
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
+    return _filler(measurements.make_gaussian(*space, scale=scale))
 
 
-def _opendp() -> Any:
+def _opendp() -> tuple[Any, Any, Any]:
+    # A large, optional dependency, without its prelude, which also imports scikit-learn, pandas and polars.
     with needing("release", "secure noise"):
-        import opendp.prelude as dp  # imported here: a large, optional dependency
-    dp.enable_features("contrib")  # OpenDP requires this for samplers that were not externally vetted
-    return dp
+        from opendp import domains, measurements, metrics, mod
+    mod.enable_features("contrib")  # OpenDP requires this for samplers that were not externally vetted
+    return domains, metrics, measurements
 
 
 def _filler(measurement: Any) -> Fill:

@@ -320,9 +320,9 @@ def test_secure_geometric_noise_is_never_less_than_asked_for(monkeypatch):
         vector_domain=lambda *_: None,
         atom_domain=lambda **_: None,
         l1_distance=lambda **_: None,
-        m=SimpleNamespace(make_laplace=lambda *_, scale: given.append(scale)),
+        make_laplace=lambda *_, scale: given.append(scale),
     )
-    monkeypatch.setattr(secure, "_opendp", lambda: fake)
+    monkeypatch.setattr(secure, "_opendp", lambda: [fake] * 3)  # domains, metrics and measurements
     asked = [*np.exp(rng().uniform(np.log(1e-12), np.log(1e6), 5000)).tolist(), 1e-12, 1.0, 3.0, 49.0, 1e308]
     for epsilon in asked:
         secure.two_tailed_geometric(epsilon)

@@ -1,5 +1,7 @@
 """Whether noise is secure follows from its draws; a sampler is tested before a release has any of it."""
 
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
@@ -54,6 +56,15 @@ def test_the_source_of_noise_is_that_of_the_draws():
         assert (inner.source, seeded.source, outer.source) == (SECURE, SEEDED, SEEDED)
     law.sample(1, rng())
     assert (inner.source, inner.secure) == (SECURE, True)  # over is over
+
+
+def test_secure_noise_imports_nothing_slow():
+    """OpenDP's prelude would take two seconds, and 130 MiB. A new process takes half a second."""
+    pytest.importorskip("opendp")
+    draw = "import sys; from algorithms.systems import secure_noise; print(secure_noise()); "
+    slow = "print([name for name in ('opendp.prelude', 'sklearn', 'pandas', 'scipy.optimize') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", draw + slow], capture_output=True, text=True)
+    assert done.stdout == f"{SECURE}\n[]\n"
 
 
 def test_nothing_that_was_not_drawn_here_is_secure():

@@ -61,7 +61,7 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
     Path("algorithms").mkdir()
     Path("algorithms/__init__.py").touch()
     monkeypatch.setattr("audit.results.provenance.version_of", lambda package: "")
-    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    monkeypatch.setitem(sys.modules, "opendp", None)
     lines = plaudit("doctor").out.splitlines()
     assert "  extra census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
     assert "  none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
