@@ -20,6 +20,8 @@ REFERENCES = {
     'Binomial", 1934.',
     "steinke": 'Steinke, Nasr and Jagielski, "Privacy Auditing with One (1) Training Run", 2023, theorem 5.2.',
     "mahloujifar": 'Mahloujifar, Melis and Chaudhuri, "Auditing f-Differential Privacy in One Run", 2024.',
+    "liptak": 'Liptak, "On the Combination of Independent Tests", 1958.',
+    "berger": 'Berger and Boos, "P Values Maximized over a Confidence Set for the Nuisance Parameter", 1994.',
     "ding": 'Ding, Wang, Wang, Zhang and Kifer, "Detecting Violations of Differential Privacy", 2018.',
     "nasr": "Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "
     '"Tight Auditing of Differentially Private Machine Learning", 2023.',

@@ -219,7 +219,7 @@ def measure_loss_from_outputs(
     """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
     No coin picked the databases of these runs: for pure and approximate privacy the audit thins them to numbers of runs
-    that fair coins pick. With fewer than 50 counting runs on either database, it bounds the two probabilities instead.
+    that fair coins pick. With fewer than 150 counting runs on either database, it tests the two probabilities instead.
 
     Parameters
     ----------

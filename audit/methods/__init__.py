@@ -7,9 +7,9 @@ from audit.methods.game import Game
 from audit.methods.gaussian import Gaussian
 from audit.methods.method import Method, register_method
 from audit.methods.one_run import OneRun
-from audit.methods.rectangle import Rectangle
 from audit.methods.regions import RegionMethod
 from audit.methods.renyi import Renyi
+from audit.methods.two_samples import TwoSamples
 from audit.methods.variation import Variation
 
 __all__ = [
@@ -18,9 +18,9 @@ __all__ = [
     "Gaussian",
     "Method",
     "OneRun",
-    "Rectangle",
     "RegionMethod",
     "Renyi",
+    "TwoSamples",
     "Variation",
     "register_method",
 ]

@@ -97,8 +97,8 @@ class Game(Method):
     def given_sizes(self, left: list[int], coins: np.random.Generator) -> list[int]:
         """Return how many of the given runs on each database fair coins would have picked.
 
-        There are so many fewer tosses than runs that one side runs short with probability below 4e-8 (Hoeffding). Then
-        nothing is counted, which is valid, too.
+        There are so many fewer tosses than runs that one side runs short in 1 of 16,000 audits. Then nothing is
+        counted, which is valid, too.
         """
         least = min(left)
         tosses = int(self.given_counting(np.array(least)))
@@ -107,7 +107,7 @@ class Game(Method):
 
     def given_counting(self, each: IntArray) -> IntArray:
         """Return the number of coin tosses for which so many given runs on each database suffice."""
-        tosses: IntArray = np.maximum(2 * each - 6 * np.sqrt(2 * each), 0).astype(np.int64)
+        tosses: IntArray = np.maximum(2 * each - 4 * np.sqrt(2 * each), 0).astype(np.int64)
         return tosses
 
     def _question(self, basis: Basis) -> dict[str, Any]:

@@ -41,7 +41,7 @@ Counts = dict[str, dict[str, int]]  # for "x" and "y": runs, and how often each 
 Role = Literal["fixed", "early", "few", "one_run", "delta"]
 
 POWER = 0.8  # probability with which a minimum detectable loss is detected
-FEW = 50  # given runs on either database, below which the method for few runs has larger bounds
+FEW = 150  # given runs on either database, below which the method for few runs has larger bounds
 CLOSE = 0.004  # relative error of a size, or of an excess over the promise, where power is simulated
 LEAST_ERROR = 1e-13  # least error probability if counts vary much: a float cannot resolve less
 NO_PLANS = "plans are not known for {}: its method has no power"

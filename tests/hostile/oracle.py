@@ -193,10 +193,34 @@ def _score_paid(bet: Json, rho: float) -> list[tuple[float, float]]:
     return [(n, stake * pay) for n, pay in zip(bet["runs_likely"] + bet["runs_other"], wins + losses, strict=True)]
 
 
-def rectangle(event: Event, epsilon: float) -> bool:
-    """Ding and others: no event is likelier by more than the promised factor, and delta; there are two regions."""
-    factor, delta = math.exp(min(epsilon * event.distance, 700.0)), event.forgiven(epsilon)
-    return any(low > high * factor + delta for low, high in event.corners(event.error / 2))
+def two_samples(event: Event, epsilon: float) -> bool:
+    """Liptak: for all probabilities that a promise allows, both counts together are too surprising.
+
+    Promises are tested in steps, and the first one above `epsilon` tells.
+    """
+    step = (math.floor(epsilon * event.distance / 0.005 + 1e-9) + 1) * 0.005 / event.distance
+    factor, delta = math.exp(min(step * event.distance, 700.0)), event.forgiven(step)
+    return any(_surprising(*region, factor, delta, event.each()) for region in event.regions())
+
+
+def _surprising(hits: int, runs: int, others: int, other_runs: int, factor: float, delta: float, error: float) -> bool:
+    """Return whether every cell of probabilities is refuted: by hits alone in the first, by others where p may be 1."""
+    cells = math.ceil(60 * math.sqrt(max(runs, other_runs)))
+    rates, needed = [math.sin(math.pi / 2 * k / cells) ** 2 for k in range(cells)] + [1.0], NORMAL.inv_cdf(1 - error)
+    for k in range(cells):
+        p = next(rate for rate in rates[k + 1 :] if rate >= min(1.0, factor * rates[k + 1] + delta))
+        many, few = tail(hits, runs, p), 1 - tail(others + 1, other_runs, rates[k])
+        by = math.sqrt(p * (1 - p) / runs), factor * math.sqrt(rates[k + 1] * (1 - rates[k + 1]) / other_runs)
+        by = (0.0, 1.0) if p == 1 else (1.0, 0.0) if k == 0 else by
+        found = math.fsum(weight * _quantile(chance) for weight, chance in zip(by, (many, few), strict=True) if weight)
+        if found < needed * math.hypot(*by):
+            return False
+    return True
+
+
+def _quantile(chance: float) -> float:
+    """Return how many standard errors the upper tail of this probability begins; far out it hardly matters."""
+    return -NORMAL.inv_cdf(min(max(chance, 1e-300), 1 - 1e-16))
 
 
 def gaussian(event: Event, mu: float) -> bool:
@@ -288,7 +312,7 @@ def _least_mass(event: Event, mu: float) -> float:
 TESTS: dict[str, Callable[[Event, float], bool]] = {
     "guessing game": game,
     "bets on guesses": bets,
-    "Clopper-Pearson rectangle": rectangle,
+    "two samples": two_samples,
     "Gaussian trade-off of a Clopper-Pearson rectangle": gaussian,
     "variational Renyi divergence": renyi,
     "total variation of a guessing game": variation,

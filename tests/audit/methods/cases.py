@@ -9,14 +9,15 @@ from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, WeightRule, cell
 from audit.measure.choice import Choice, Selected
 from audit.measure.evaluation import evaluate
-from audit.methods import Game, Gaussian, Rectangle, Renyi, Variation
+from audit.methods import Game, Gaussian, Renyi, TwoSamples, Variation
 
 GUESSED = st.tuples(*[st.integers(0, 20)] * 3)
 MANY, BINS = st.tuples(*[st.integers(0, 2000)] * 3), st.tuples(*[st.integers(0, 2000)] * 4)
 CONFIDENCES = st.floats(0.01, 0.999)
 ONE, BOTH = Event.at_least(0, 13), Event.at_least(0, 13, low=12)  # the sides that a rule names
 WEIGHTS = Event(cell(0), WeightRule(np.array([-1.0, 0.0, 1.0]), np.array([-2.0, -0.5, 0.5, 2.0])))
-CLAIMS = {Game: PureDP(1), Rectangle: PureDP(1), Gaussian: GaussianDP(1), Renyi: ZCDP(0.5), Variation: ApproxDP(0, 0.3)}
+PURE, TOTAL = PureDP(1), ApproxDP(0, 0.3)
+CLAIMS = {Game: PURE, TwoSamples: PURE, Gaussian: GaussianDP(1), Renyi: ZCDP(0.5), Variation: TOTAL}
 AUDITED = dict(
     mechanism="count",
     pair="1 person added to cell 0",

@@ -13,7 +13,7 @@ from audit.events import CellRule, Event, cell
 from audit.exact import loss_distribution
 from audit.measure.choice import UNSEEN, Counted, count_event
 from audit.measure.evaluation import check_question, detectable_loss, support_witness
-from audit.methods import Game, Gaussian, Rectangle, Renyi
+from audit.methods import Game, Gaussian, Renyi, TwoSamples
 from audit.neighbors import NeighborPair
 from tests.audit.methods.cases import BOTH, WEIGHTS, audited, named
 from tests.helpers import refused_like
@@ -72,7 +72,7 @@ def test_the_event_that_sees_most_is_named():
         ((6, 4), (4, 6), {}, "no power"),
         ((60, 40), (40, 60), {"support": WITNESS}, "violated"),
         ((0, 0, 50), (0, 0, 50), {}, "no power"),
-        ((120, 80), (80, 120), {"method": Rectangle}, "not refuted"),
+        ((120, 80), (80, 120), {"method": TwoSamples}, "not refuted"),
         ((60, 40), (40, 60), {"method": Gaussian}, "not refuted"),
         ((9000, 800, 100, 0), (0, 100, 800, 9000), {"method": Renyi, "event": WEIGHTS}, "violated"),
         ((3000, 2500, 2400, 2000), (2000, 2400, 2500, 3000), {"method": Renyi, "event": WEIGHTS}, "not refuted"),

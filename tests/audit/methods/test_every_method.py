@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from audit.claims import ZCDP, ApproxDP, Claim, GaussianDP, PureDP
 from audit.claims.families import FAMILIES
-from audit.methods import Bets, Game, Gaussian, OneRun, Rectangle, Renyi, Variation
+from audit.methods import Bets, Game, Gaussian, OneRun, Renyi, TwoSamples, Variation
 from audit.methods.method import NAMED, method_for, method_named
 from tests.audit.methods.cases import BINS, BOTH, CLAIMS, MANY, ONE, audited, binned, lower, named, weighed
 
@@ -17,8 +17,8 @@ from tests.audit.methods.cases import BINS, BOTH, CLAIMS, MANY, ONE, audited, bi
 @pytest.mark.parametrize(
     ("claim", "fixed", "few"),
     [
-        (PureDP(1), Game, Rectangle),
-        (ApproxDP(1, 1e-6), Game, Rectangle),
+        (PureDP(1), Game, TwoSamples),
+        (ApproxDP(1, 1e-6), Game, TwoSamples),
         (ZCDP(0.5), Renyi, Renyi),
         (GaussianDP(1), Gaussian, Gaussian),
         (ApproxDP(0, 0.1), Variation, Variation),
@@ -26,8 +26,8 @@ from tests.audit.methods.cases import BINS, BOTH, CLAIMS, MANY, ONE, audited, bi
 )
 def test_the_promise_says_how_it_is_measured(claim, fixed, few):
     assert method_for(claim, 3, 0.9) == fixed(claim, 3, 0.9)
-    assert type(method_for(claim, 1, 0.9, fewest=49)) is few
-    assert type(method_for(claim, 1, 0.9, fewest=50)) is fixed
+    assert type(method_for(claim, 1, 0.9, fewest=149)) is few
+    assert type(method_for(claim, 1, 0.9, fewest=150)) is fixed
     for method in (fixed, Bets, few, OneRun):
         assert method_named(method.bound, claim) is method
     assert fixed.coins == issubclass(fixed, Game)
@@ -57,7 +57,7 @@ def test_every_family_and_method_is_cited():
     MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
 )
 def test_no_counts_exceed_it(x, y, bins_x, bins_y, confidence, distance, delta, order):
-    cases = [(method, claim, BOTH) for claim in (PureDP(1), ApproxDP(1, delta)) for method in (Game, Rectangle)]
+    cases = [(method, claim, BOTH) for claim in (PureDP(1), ApproxDP(1, delta)) for method in (Game, TwoSamples)]
     cases += [(method, CLAIMS[method], event) for method in (Gaussian, Variation, Renyi) for event in (ONE, BOTH)]
     for method, claim, event in cases:
         how, counts = method(claim, distance, confidence), named(x, y)
@@ -81,8 +81,8 @@ def sides(runs, kinds):
 @pytest.mark.parametrize(
     ("method", "claim", "distance"),
     [
-        *((method, claim, 1) for method in (Game, Rectangle) for claim in (PureDP(1), ApproxDP(1, 0.1))),
-        *((Game, ApproxDP(1, 0.05), 2), (Rectangle, ApproxDP(1, 0.05), 2), (Gaussian, GaussianDP(1), 2)),
+        *((method, claim, 1) for method in (Game, TwoSamples) for claim in (PureDP(1), ApproxDP(1, 0.1))),
+        *((Game, ApproxDP(1, 0.05), 2), (TwoSamples, ApproxDP(1, 0.05), 2), (Gaussian, GaussianDP(1), 2)),
         *((Renyi, ZCDP(0.5), 1), (Renyi, ZCDP(0.5), 3)),
     ],
 )

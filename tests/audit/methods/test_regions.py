@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta, binom, norm
+from scipy.stats import binom, norm
 
 from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.rectangle import two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
+from audit.bounds.two_samples import surprises
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
-from audit.methods import Gaussian, Rectangle, Renyi
+from audit.methods import Gaussian, Renyi, TwoSamples
+from audit.methods.two_samples import STEP
 from tests.audit.methods.cases import BINS, BOTH, CONFIDENCES, GUESSED, ONE, audited, binned, lower, named, weighed
 
 
@@ -80,37 +81,27 @@ def test_more_runs_detect_a_smaller_divergence():
     assert detectable(10_000, rho=1e-9) == pytest.approx(least, rel=0.02)
 
 
-# The rectangle of few given runs: its bound by hand, its power and its coverage exactly
+# Few given runs: the steps of the bound, its power exactly
 
 
-@pytest.mark.parametrize(("x", "y"), [((0, 4, 36), (0, 38, 12)), ((38, 0, 12), (4, 0, 36))])
-@pytest.mark.parametrize("delta", [0.0, 0.05])
-def test_the_bound_is_the_ratio_of_the_two_limits_that_are_certain(x, y, delta):
-    result = audited(x, y, method=Rectangle, claim=ApproxDP(1, delta) if delta else PureDP(1))
-    each = 0.05 / 2 / 2  # two regions, two limits
-    by_hand = math.log((beta.ppf(each, 38, 13) - delta) / beta.ppf(1 - each, 5, 36))
-    assert result.measured.epsilon == pytest.approx(by_hand, abs=1e-9)
-    assert by_hand > 0.7
-    assert (result.bound, result.verdict) == ("Clopper-Pearson rectangle", "no power")
-
-
-def test_it_forgives_a_group_the_chain_of_deltas():
-    epsilon = audited((0, 4, 36), (0, 38, 12), method=Rectangle, claim=ApproxDP(1, 0.05), distance=2).measured.epsilon
-    low, high = beta.ppf(0.0125, 38, 13), beta.ppf(0.9875, 5, 36)
-    assert low == pytest.approx(high * math.exp(2 * epsilon) + 0.05 * (1 + math.exp(epsilon)), abs=1e-9)
-
-
-@settings(max_examples=20)  # the minimum detectable loss enumerates all counts
-@given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 5))
-def test_the_numbers_of_a_rectangle_are_those_of_the_bounds(x, y, confidence, distance):
-    options = {"method": Rectangle, "confidence": confidence, "distance": distance}
+@settings(max_examples=20)  # the minimum detectable loss needs all counts
+@given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 3), st.sampled_from([0.0, 0.02]))
+def test_few_runs_prove_the_last_step_that_they_refute(x, y, confidence, distance, delta):
+    claim = ApproxDP(1, delta) if delta else PureDP(1)
+    options = {"method": TwoSamples, "confidence": confidence, "distance": distance, "claim": claim}
     result, swapped = audited(x, y, **options), audited((y[1], y[0], y[2]), (x[1], x[0], x[2]), **options)
-    half = (1 + confidence) / 2
-    losses = [two_sample_lower(y[1], sum(y), x[1], sum(x), confidence=half)]
-    losses.append(two_sample_lower(x[0], sum(x), y[0], sum(y), confidence=half))
-    assert result.measured.epsilon == pytest.approx(float(max(losses)) / distance, rel=1e-9)
-    assert (swapped.measured, swapped.verdict) == (result.measured, result.verdict)
+    assert (swapped.measured, swapped.verdict, result.bound) == (result.measured, result.verdict, "two samples")
     assert swapped.detectable == pytest.approx(result.detectable)
+    steps = round(result.measured.epsilon * distance / STEP)
+    assert result.measured.epsilon == steps * STEP / distance
+    if min(sum(x), sum(y)) == 0:
+        assert steps == 0
+        return
+    both = surprises(y[1], sum(y), x[1], sum(x)), surprises(x[0], sum(x), y[0], sum(y))
+    for step, refuted in ((steps, steps > 0), (steps + 1, False)):
+        pair = claim.at(step * STEP / distance).group(distance)
+        found = [one.refute(pair.budget, pair.forgiven, confidence=(1 + confidence) / 2) for one in both]
+        assert any(found) == refuted or step < 2
 
 
 @pytest.mark.parametrize(
@@ -125,8 +116,8 @@ def test_the_numbers_of_a_rectangle_are_those_of_the_bounds(x, y, confidence, di
 def test_what_is_detectable_is_seen_in_four_of_five_audits(claim, distance, seen):
     """Law: the event's two probabilities add up to what was seen, and are as far apart as the loss allows."""
     x, y = 24, 20
-    how = Rectangle(claim, distance, 0.95)
-    found = how.detectable(named((0, seen[0], x - seen[0]), (0, seen[1], y - seen[1])), {})
+    how = TwoSamples(claim, distance, 0.95)
+    found = how.detectable(named((0, seen[0], x - seen[0]), (0, seen[1], y - seen[1])), {"regions": 1})
     assert claim.epsilon < found < math.inf
     pair, share = claim.at(found).group(distance), seen[0] / x + seen[1] / y
     rare = (share - pair.forgiven) / (1 + math.exp(pair.epsilon))
@@ -149,7 +140,7 @@ def test_what_is_detectable_is_seen_in_four_of_five_audits(claim, distance, seen
 
 def test_what_is_hardly_ever_seen_is_never_detected():
     def detectable(epsilon, x, y):
-        return Rectangle(PureDP(epsilon), 1, 0.95).detectable(named(x, y), {})
+        return TwoSamples(PureDP(epsilon), 1, 0.95).detectable(named(x, y), {"regions": 2})
 
     assert detectable(9.0, (20, 20), (20, 20)) == math.inf
     assert detectable(1.0, (0, 0, 40), (0, 0, 40)) == math.inf

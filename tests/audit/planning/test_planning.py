@@ -19,7 +19,7 @@ from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.renyi import renyi_variational_lower
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
-from audit.methods import OneRun, Rectangle, gaussian, renyi
+from audit.methods import OneRun, TwoSamples, gaussian, renyi
 from audit.planning import OutOfReachError, plan_early, plan_power, plan_size, plan_table, plan_violation
 from audit.planning.plan import MOST, MOST_CANARIES, Plan
 from audit.sampling.probes import LEAST, probe_runs
@@ -115,19 +115,19 @@ def test_events_that_are_seen_in_a_share_of_the_runs_need_more_in_proportion():
 
 
 @pytest.mark.parametrize("claim", [pytest.param(PureDP(0.5), marks=pytest.mark.slow), ApproxDP(0.5, 0.05)])
-def test_few_given_outputs_have_the_power_of_the_rectangle(claim):
+def test_few_given_outputs_have_the_power_of_all_their_counts(claim):
     size, violation = 30, 6.0
     choosing = round(size * SELECTION) // 2 * 2
     each, right = size // 2 - choosing // 2, right_of(claim, violation, 1)
-    method, seen = Rectangle(claim, 1, 0.95), 0.0
+    method, seen = TwoSamples(claim, 1, 0.95), 0.0
     for a, b in itertools.product(range(each + 1), repeat=2):
-        if method.lower(named((each - a, a), (each - b, b)), {}) > claim.budget:
+        if method.lower(named((each - a, a), (each - b, b)), {"regions": 2}) > claim.budget:
             seen += binom.pmf(a, each, 1 - right) * binom.pmf(b, each, right)
     found = plan_power(claim, size, violation=violation, design="outputs")
     assert 0.1 < found == pytest.approx(seen * majority(choosing, right), abs=1e-9)
 
 
-@pytest.mark.parametrize("each", [184, 190, 500])
+@pytest.mark.parametrize("each", [300, 301, 500])
 def test_audits_of_given_outputs_count_as_many_as_planned(each):
     """Attacks spend an odd number of selection runs here; as many as that choose on either database all the same."""
     rng = np.random.default_rng(each)
@@ -140,10 +140,10 @@ def test_audits_of_given_outputs_count_as_many_as_planned(each):
 
 
 def test_given_outputs_are_thinned_to_what_coins_would_have_picked():
-    """From 50 left on either database on: as many tosses as outputs suffice for, all but surely."""
-    tosses = int(200 - 6 * math.sqrt(200))
+    """From 150 left on either database on: as many tosses as outputs suffice for, all but surely."""
+    tosses = int(400 - 4 * math.sqrt(400))
     exact = binom.sf(binom.isf(0.05, tosses, expit(1.0)), tosses, expit(1.8))
-    found = plan_power(PureDP(1.0), 200, violation=1.8, selection=0.0, design="outputs")
+    found = plan_power(PureDP(1.0), 400, violation=1.8, selection=0.0, design="outputs")
     assert found == pytest.approx(exact, abs=1e-12)
 
 
