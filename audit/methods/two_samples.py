@@ -32,7 +32,7 @@ class TwoSamples(RegionMethod):
         "allows; both p-values are exact."
     )
     counted = "a rule that guesses the database"
-    sources = ("liptak", "berger")
+    sources = ("liptak", "berger", "ding")
     choose = Game.choose
 
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
