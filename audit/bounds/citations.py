@@ -27,7 +27,6 @@ REFERENCES = {
     '"Tight Auditing of Differentially Private Machine Learning", 2023.',
     "birrell": 'Birrell, Dupuis, Katsoulakis, Rey-Bellet and Wang, "Variational Representations and Neural Network '
     'Estimation of Renyi Divergences", 2021.',
-    "maurer": 'Maurer and Pontil, "Empirical Bernstein Bounds and Sample-Variance Penalization", 2009, theorem 4.',
     "robbins": 'Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", 1970, after Ville, 1939.',
     "waudby": 'Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024.',
     "flaxman": 'Flaxman, "Empirical quantification of privacy loss with examples relevant to the 2020 US Census", '

@@ -7,18 +7,28 @@ the pair: divide by the square of the distance of a group pair. They hold for ev
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from audit.bounds.betting import expected_law
 from audit.bounds.limits import check_confidence
 from audit.bounds.rectangle import rectangle
 
 __all__ = ["renyi_event_lower", "renyi_variational_lower"]
 
 Floats = NDArray[np.float64]
+Runs = NDArray[np.int64]
 ORDERS = np.geomspace(1.0, 1e4, 400)  # any order is valid; with up to 1e9 runs others add less than 0.1%
+BLOCKS = 16  # of runs: the first one only teaches, and stakes on each other one follow from those before it
+MANY = 10_000  # runs, up to which blocks have equal sizes, as those of more runs nearly have by chance
+MOST_LOST = 0.9  # largest part of the money that one run may take
+MOST_RUNS = 2.0**53  # with one score: a float tells no more apart
+SLACK, WIDER = 0.4, 1.04  # standard errors by which bounds are usually below exact ones, and how much more they vary
+RARE = 0.7  # weight of values that were not seen, by simulation
+TINY = 1e-16  # least moment whose logarithm is taken
 
 
 def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *, confidence: float) -> float:
@@ -50,7 +60,7 @@ def renyi_event_lower(events_y: int, runs_y: int, events_x: int, runs_x: int, *,
 
 
 def renyi_variational_lower(
-    values: ArrayLike, counts_y: ArrayLike, counts_x: ArrayLike, *, order: float, confidence: float
+    values: ArrayLike, counts_y: ArrayLike, counts_x: ArrayLike, *, order: float, confidence: float, lots: int = 0
 ) -> float:
     """Lower bound on rho of a pair from a bounded score, with fixed numbers of runs on either database.
 
@@ -58,27 +68,37 @@ def renyi_variational_lower(
     `values` are the scores, shape (m,). They include the least and the greatest possible score, even if never seen: the
     range has to be fixed before counting, for example by clipping, as a range taken from the same runs voids the bound.
     `counts_y` are runs with each score on the database where scores are higher, `counts_x` on the other. The
-    `order` of the divergence, 1 (Kullback-Leibler) or more, is chosen beforehand.
+    `order` of the divergence, 1 (Kullback-Leibler) or more, is chosen beforehand. `lots` is a seed that does not depend
+    on the counts: draw it at random, as every audit does.
 
     Notes
     -----
-    Guarantee: P(bound > true rho) <= 1 - confidence for every mechanism and every score that does not depend on these
-    runs. The divergence over its order is at least ``log(E_y exp((a - 1) g)) / (a - 1) - log(E_x exp(a g)) / a``, and
-    at order 1 ``E_y g - log(E_x exp(g))``; both expectations are replaced by empirical Bernstein limits, which share
-    the error equally.
+    Guarantee: P(bound > true rho) <= 1 - confidence, over runs and lots, for every mechanism and every score ``g`` that
+    does not depend on these runs. If a pair loses `rho` at most, the means of ``y`` on the likely database and of ``x``
+    on the other one add up to 0 at most, for every ``c``: ``y = (exp((a - 1) (g - c - rho)) - 1) / (a - 1)``, which is
+    ``g - c - rho`` at order 1, and ``x = (1 - exp(a (g - c))) / a``. A gambler bets against that, from money 1: each
+    run multiplies it by ``1 + s (y - m)`` or ``1 + t (x + m)``. Runs times stake are equal on both databases. So the
+    money does not grow on average, by ``1 + z <= exp(z)``. It ever reaches ``1 / (1 - confidence)`` with probability
+    ``1 - confidence`` at most, and the bound is the largest rho at which it does: the money falls as rho grows. Both
+    databases share one error, which is not split.
+
+    A lot, seeded by `lots` and the counts, puts each run in one of 16 blocks, or of fewer if there are few runs. ``c``,
+    ``m`` and the stakes of a block follow from the blocks before. They aim at the money that is still needed, with the
+    runs that are left.
 
     References
     ----------
     .. [1] Birrell, Dupuis, Katsoulakis, Rey-Bellet and Wang, "Variational Representations and Neural Network Estimation
        of Renyi Divergences", 2021 (the Renyi-Donsker-Varadhan formula); at order 1 Donsker and Varadhan, 1983.
-    .. [2] Maurer and Pontil, "Empirical Bernstein Bounds and Sample-Variance Penalization", 2009, theorem 4.
+    .. [2] Waudby-Smith and Ramdas, "Estimating Means of Bounded Random Variables by Betting", 2024, section 4
+       (capital and predictable bets), after Ville, 1939.
     .. [3] Kim, Varshney and Alabi, 2026, arXiv 2605.21938 (audits by this representation).
 
     Examples
     --------
     >>> score = [-1.0, 0.0, 1.0]
     >>> round(renyi_variational_lower(score, [200, 300, 500], [500, 300, 200], order=1.0, confidence=0.95), 3)
-    0.08
+    0.158
     """
     score = np.asarray(values, float)
     on_y, on_x = np.asarray(counts_y, float), np.asarray(counts_x, float)
@@ -90,19 +110,25 @@ def renyi_variational_lower(
     if not np.isfinite(score).all():
         raise ValueError(f"values must be finite, got {score[~np.isfinite(score)][0]}")
     for counts in (on_y, on_x):
-        wrong = ~(np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts)))
+        wrong = ~((counts >= 0) & (counts <= MOST_RUNS) & (counts == np.floor(counts)))
         if wrong.any():
-            raise ValueError(f"counts must be whole numbers, 0 or more, got {counts[wrong][0]}")
+            raise ValueError(f"counts must be whole numbers, 0 or more, got {counts[wrong][0]}; 2**53 is the most")
     if not 1 <= order < math.inf:
         raise ValueError(f"order must be 1 or more and finite, got {order}")
     check_confidence(confidence)
-    error = (1 - confidence) / 2
-    centered = score - score.max()  # a constant does not matter: so no exponential exceeds 1
-    above = math.log1p(-_counted_mean_lower(-np.expm1(order * centered), on_x, error)) / order
-    if order == 1:
-        return max(0.0, _counted_mean_lower(centered, on_y, error) - above)
-    moment = _counted_mean_lower(np.expm1((order - 1) * centered), on_y, error)
-    return max(0.0, math.log1p(moment) / (order - 1) - above) if moment > -1 else 0.0
+    kinds, place = np.unique(score - score.max(), return_inverse=True)  # a constant does not matter
+    if kinds.size == 1:
+        return 0.0
+    needed = -math.log1p(-confidence)
+    sides = [np.bincount(place, side).astype(np.int64) for side in (on_y, on_x)]
+    likely, other = _blocks(lots, *sides)
+    bets, low, high = _bets(kinds, likely, other, order, needed), 0.0, float(-kinds[0])
+    if _money(bets, kinds, order, low) < needed:
+        return 0.0
+    for _ in range(32):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _money(bets, kinds, order, middle) >= needed else (low, middle)
+    return low
 
 
 def _bernoulli_rho(p: float, q: float) -> float:
@@ -114,21 +140,128 @@ def _bernoulli_rho(p: float, q: float) -> float:
     return max(kl, float((moment / (order * (order - 1))).max()))
 
 
-def mean_lower(
-    mean: ArrayLike, variance: ArrayLike, least: ArrayLike, spread: ArrayLike, runs: ArrayLike, error: float
-) -> Floats:
-    """Return lower bounds on expectations, as arrays, by the empirical Bernstein inequality, from 2 or more `runs`."""
-    # `variance` is divided by the number of runs, not by one less; values are in [least, least + spread].
-    log_term = math.log(2 / error) / (np.asarray(runs) - 1)
-    slack = np.sqrt(2 * np.maximum(variance, 0.0) * log_term) + np.multiply(spread, 7 * log_term / 3)
-    return np.maximum(least, mean - slack)
+class _Bet(NamedTuple):
+    """A bet on the runs of one block, by what the blocks before it have taught, and what came; or several, stacked."""
+
+    shift: Any  # of the score: ``c``
+    middle: Any  # ``m``
+    stake: Any  # on each run of the likely database
+    gain: Any  # log of the factor by which runs on the other database multiplied the money, at any rho
+    runs: Runs  # on the likely database, with each score
 
 
-def _counted_mean_lower(values: Floats, counts: Floats, error: float) -> float:
-    """Return a lower bound on an expectation from the counts of its values; of fewer than two runs, the least value."""
-    least, runs = float(values.min()), float(counts.sum())
-    if runs < 2:
-        return least
-    mean = float(counts @ values) / runs
-    variance = float(counts @ (values - mean) ** 2) / runs
-    return float(mean_lower(mean, variance, least, float(values.max()) - least, int(runs), error))
+def _blocks(seed: int, *counts: Runs) -> list[Runs]:
+    """Return how many runs with each score are in each block, shape (blocks, scores), for each database."""
+    entropy = [seed, *(number for side in counts for number in side.tolist() if number)]
+    lots, sizes, parts = np.random.default_rng(entropy), [int(side.sum()) for side in counts], list[Runs]()
+    blocks = max(1, min(BLOCKS, *sizes))  # each has runs on both databases
+    for side, runs in zip(counts, sizes, strict=True):
+        if runs > MANY:
+            parts.append(lots.multinomial(side, np.full(blocks, 1 / blocks)).T)
+            continue
+        line = lots.permutation(np.repeat(np.arange(side.size), side))
+        place = np.arange(runs) * blocks // max(1, runs) * side.size + line
+        parts.append(np.bincount(place, minlength=blocks * side.size).reshape(blocks, side.size))
+    return parts
+
+
+def _bets(score: Floats, on_likely: Runs, on_other: Runs, order: float, needed: float) -> _Bet:
+    """Return the bets on the blocks after the first, for scores of 0 at most."""
+    past = [expected_law(side.cumsum(axis=0)[:-1]) for side in (on_likely, on_other)]
+    powers = score if order == 1 else np.exp((order - 1) * score), np.exp(order * score)
+    moments = [_moments(*side) for side in zip(past, powers, strict=True)]
+    divergence, *slopes = _divergence(order, moments[0][0], moments[1][0])
+    variances = [side[1] * slope**2 for side, slope in zip(moments, slopes, strict=True)]
+    runs = [side.sum(axis=1) for side in (on_likely, on_other)]
+    rest = [side[::-1].cumsum()[::-1] for side in runs]
+    bets: list[_Bet] = []
+    money = fall = reference = 0.0  # log of the money at a reference rho, and how fast it falls with rho
+    for k in range(1, len(on_likely)):
+        number, other_number = int(runs[0][k]), int(runs[1][k])
+        if min(number, other_number) == 0:  # possible, but never seen
+            continue
+        estimate, parts = float(divergence[k - 1]), [float(variances[i][k - 1] / rest[i][k]) for i in range(2)]
+        variance = sum(parts)
+        if variance < TINY**2:  # scores that are equal but for rounding
+            continue
+        if not bets:
+            reference = max(0.0, estimate - math.sqrt(2 * needed * variance))
+        # Aim at the rho, so much below the estimate, at which the growth that the rest of the runs promises is enough.
+        lack = needed - money + fall * (estimate - reference)
+        below = variance * (math.sqrt(max(0.0, fall**2 + 2 * lack / variance)) - fall)
+        if below <= 0:
+            continue
+        shift, middle = math.log(moments[1][0][k - 1]) / order, below * parts[1] / variance
+        pays = (1 - np.exp(order * (score - shift))) / order + middle
+        worst = _paid(score[:1], order, shift, max(reference, estimate - below))[0] - middle
+        total = below / variance * min(number / rest[0][k], other_number / rest[1][k])
+        for each, pay in ((number, worst), (other_number, pays[-1])):
+            total = min(total, MOST_LOST * each / max(-pay, TINY))
+        gain = float(on_other[k] @ np.log1p(total / other_number * pays))
+        bets.append(_Bet(shift, middle, total / number, gain, on_likely[k]))
+        money, fall = money + float(_grown(bets[-1], score, order, reference)[0]), fall + total
+    numbers = np.array([bet[:4] for bet in bets]).reshape(-1, 4).T[..., None]
+    return _Bet(numbers[0], numbers[1], numbers[2], numbers[3], np.array([bet.runs for bet in bets]))
+
+
+def _paid(score: Floats, order: float, shift: float | Floats, rho: float) -> Floats:
+    """Return ``y``: what a run of the likely database pays per stake at `rho`, for each score."""
+    excess = score - shift - rho
+    return excess if order == 1 else np.expm1((order - 1) * excess) / (order - 1)
+
+
+def _grown(bet: _Bet, score: Floats, order: float, rho: float) -> Floats:
+    """Return by how much each bet adds to the log of the money at `rho`: minus infinity if it could take all of it."""
+    paid = bet.stake * (_paid(score, order, bet.shift, rho) - bet.middle)
+    broke = paid[..., :1] <= -1  # by the lowest score, even if no run had it
+    grown = np.sum(bet.runs * np.log1p(np.where(broke, 0.0, paid)), axis=-1, keepdims=True)
+    return np.where(broke, -np.inf, grown + bet.gain)
+
+
+def _money(bets: _Bet, score: Floats, order: float, rho: float) -> float:
+    """Return the log of the most money that there ever was at `rho`."""
+    if not bets.runs.size:
+        return 0.0
+    return float(_grown(bets, score, order, rho).cumsum().max())
+
+
+def _moments(law: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the variance of values under laws, which have a last axis of values."""
+    mean = law @ values
+    return mean, np.sum(law * (values - mean[..., None]) ** 2, axis=-1)
+
+
+def _divergence(order: float | Floats, mean: Floats, moment: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the divergence over its order, and its slopes in two means.
+
+    They are that of ``exp((order - 1) score)`` on the likely database, at order 1 of the score, and that of
+    ``exp(order score)`` on the other one.
+    """
+    first, moment = np.equal(order, 1), np.maximum(moment, TINY)
+    tilted, excess = np.where(first, 1.0, np.maximum(mean, TINY)), np.where(first, 1.0, np.subtract(order, 1))
+    divergence = np.where(first, mean, np.log(tilted) / excess) - np.log(moment) / order
+    return divergence, 1 / (tilted * excess), 1 / (moment * order)
+
+
+def usual_lower(
+    order: float | Floats,
+    on_likely: tuple[Floats, Floats],
+    on_other: tuple[Floats, Floats],
+    least: Floats,
+    runs: tuple[Floats, Floats],
+    error: float,
+) -> tuple[Floats, Floats]:
+    """Return about the middle of bounds by scores of 0 at most, and their standard deviation.
+
+    Given are the means, as for `_divergence`, and variances on each database, and the `least` value on the likely one.
+    If the means are normal, bets come within `SLACK` standard errors of an exact test. Values that are possible and
+    rare cost some more.
+    """
+    (mean, variance), (moment, spread) = on_likely, on_other
+    divergence, slope, other_slope = _divergence(order, mean, moment)
+    n, other_n = (side * (1 - 1 / BLOCKS) for side in runs)  # the first block wins nothing
+    squares = variance * slope**2 / n + spread * other_slope**2 / other_n
+    deviation = np.sqrt(np.maximum(squares, 0.0))  # a rounded variance may be below 0
+    needed = -RARE * math.log(error)
+    rare = needed * (mean - least) * slope / n + np.log1p(needed * (1 / moment - 1) / other_n) / order
+    return divergence - (SLACK - special.ndtri(error)) * deviation - rare, WIDER * deviation

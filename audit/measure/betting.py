@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks import Attack
-from audit.bounds.betting import Bet
+from audit.bounds.betting import Bet, expected_law
 from audit.events import Event, Rule, WeightRule
 from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event, points, registered_choice
-from audit.methods.betting import FIRST, SCORED, Bets, block_size, likely, shares
+from audit.methods.betting import FIRST, SCORED, Bets, block_size, shares
 from audit.methods.method import Basis, Floats
 from audit.outputs import read_outputs
 from audit.sampling.independence import Spread, check_calls
@@ -183,7 +183,7 @@ class _Bettor:
         runs = [int(side.sum()) for side in now]
         if isinstance(rule, WeightRule):
             sides = [0, 1] if rule.toward == "y" else [1, 0]
-            expected = [np.round(likely(self.tally[side]), 9).tolist() for side in sides]
+            expected = [np.round(expected_law(self.tally[side]), 9).tolist() for side in sides]
             score = np.clip(rule.weights, -LARGEST_SCORE, LARGEST_SCORE).tolist()  # of a user it may be infinite
             values = [score, *expected, *(now[side].astype(int).tolist() for side in sides)]
             row: dict[str, Any] = dict(zip(SCORED, values, strict=True))

@@ -17,7 +17,7 @@ from audit.methods.method import Basis, Counts, Floats, Method
 from audit.sampling.independence import CLEAR, Spread, check_calls, check_order
 from audit.sampling.progress import progress_bar
 from audit.sampling.runs import MORE, GivenRuns, Runs, scores
-from audit.sampling.streams import Phase
+from audit.sampling.streams import Phase, stream
 from audit.values import LARGEST, unlike_numbers
 
 __all__ = [
@@ -244,6 +244,9 @@ def count_all(chosen: Choice, method: Method, sizes: Sequence[int], size: int, s
     """Return a choice with its counts on `sizes` fresh runs; `size` runs are made, and `selection` of them choose."""
     counted = count(chosen, sizes)
     bases = [one.basis_for(method, of) | chosen.unseen() for one, of in zip(chosen.events, counted, strict=True)]
+    for basis in bases:
+        if "weights" in basis:
+            basis["lots"] = int(stream(chosen.runs.root, Phase.LOTS).generate_state(1)[0])
     return chosen.counted(counted, bases, size=size, selection=selection)
 
 

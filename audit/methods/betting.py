@@ -12,13 +12,23 @@ import numpy as np
 from scipy import special
 
 from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
-from audit.bounds.betting import Bet, Lines, betting_evidence, betting_lower, growth, score_growth, staked, total
+from audit.bounds.betting import (
+    Bet,
+    Lines,
+    betting_evidence,
+    betting_lower,
+    expected_law,
+    growth,
+    score_growth,
+    staked,
+    total,
+)
 from audit.claims import Claim
 from audit.events import Event, Statistic, WeightRule
 from audit.methods.method import LEAST_EXCESS, POWER, Basis, Counts, Floats, Method, guesses, register_method
 from audit.methods.variation import Variation
 
-__all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "likely", "prior"]
+__all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "prior"]
 
 LEVELS = 32  # most values of a score
 OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those of the audit
@@ -215,7 +225,7 @@ class Bets(Method):
         first = np.full((1, DRAWS), TAUGHT // 2)
         runs = [np.concatenate([first, side]) for side in (np.array(sizes)[:, None] - on_y, on_y)]
         counts = [rng.multinomial(side, law) for side, law in zip(runs, laws, strict=True)]
-        past = [likely(side.cumsum(axis=0)[:-1]) for side in counts]
+        past = [expected_law(side.cumsum(axis=0)[:-1]) for side in counts]
         bets = np.stack([np.broadcast_to(score, past[0].shape), *past, *(side[1:] for side in counts)], axis=2)
         grown = score_growth(bets.reshape(-1, 5, LEVELS), budget)
         return total(grown.reshape(-1, len(sizes), DRAWS).cumsum(axis=1))
@@ -256,11 +266,6 @@ def prior(runs: Any, right: Any, wrong: Any) -> tuple[Any, Any]:
 def shares(rates: Floats, runs: float) -> tuple[float, float]:
     """Return the expected shares of right and wrong guesses, from the rates of guesses on `x` and on `y`."""
     return prior(runs, runs / 2 * float(rates[0, 0] + rates[1, 2]), runs / 2 * float(rates[0, 2] + rates[1, 0]))
-
-
-def likely(counts: Floats) -> Floats:
-    """Return the expected probabilities of the values of a score, from past counts of each, in the last axis."""
-    return np.asarray((counts + 1 / counts.shape[-1]) / (counts.sum(axis=-1, keepdims=True) + 1))
 
 
 def coarser(rule: WeightRule) -> WeightRule:

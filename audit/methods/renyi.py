@@ -12,8 +12,8 @@ from scipy import special
 
 from audit.attacks.movement import glancing_runs
 from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
-from audit.attacks.selection.weights import CLIPS, ORDERS, TINY, chosen_weights
-from audit.bounds.renyi import mean_lower, renyi_event_lower, renyi_variational_lower
+from audit.attacks.selection.weights import CLIPS, ORDERS, chosen_weights
+from audit.bounds.renyi import BLOCKS, TINY, renyi_event_lower, renyi_variational_lower, usual_lower
 from audit.claims import ZCDP, Claim
 from audit.events import Event, Side, Statistic
 from audit.methods.method import (
@@ -52,7 +52,7 @@ class Renyi(RegionMethod):
         "was fixed before counting, or by the two probabilities of a region."
     )
     counted = "a score in bins, or a region of outputs"
-    sources = ("birrell", "maurer", "bun", "clopper")
+    sources = ("birrell", "waudby", "bun", "clopper")
     rules = ("threshold", "cell", "weights")
     simulated = True
     largest = LARGEST
@@ -73,7 +73,8 @@ class Renyi(RegionMethod):
         weights, confidence = np.asarray(basis["weights"], float), self.confidence_at(basis)
         on_x, on_y = (np.array([counts[side].get(f"bin {k}", 0) for k in range(weights.size)]) for side in "xy")
         likely, other = (on_y, on_x) if basis["toward"] == "y" else (on_x, on_y)
-        pair = renyi_variational_lower(weights, likely, other, order=basis["order"], confidence=confidence)
+        order, lots = basis["order"], basis.get("lots", 0)
+        pair = renyi_variational_lower(weights, likely, other, order=order, confidence=confidence, lots=lots)
         return pair / self.distance**2
 
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
@@ -83,12 +84,12 @@ class Renyi(RegionMethod):
     def ceiling(self, counts: Counts, basis: Basis) -> float:
         """Return the largest bound that as many runs could prove, by this event or a better one."""
         better: list[Basis] = [
-            basis | {"weights": [-ratio, ratio], "order": order, "toward": toward}
+            basis | {"weights": [-ratio, ratio], "order": 1.0, "toward": toward}
             for ratio in LARGEST_RATIOS
-            for order in ORDERS
             for toward in get_args(Side)
         ]
-        return max(super(Renyi, self).ceiling(counts, event) for event in (basis, *better))
+        most = max(super(Renyi, self).ceiling(counts, event) for event in (basis, *better))
+        return max(most, self.lower(counts, basis))  # of few runs lots may be lucky
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
         """Return the counts of as many runs, if each is in the bin that most favors its own database."""
@@ -139,7 +140,7 @@ def divergence_power(
 ) -> float:
     """Return the power of a likelihood ratio that selection runs have chosen to show a divergence of more than rho."""
     # This simulates `select_weights` on many sets (`times`) of runs at once; `runs` count on `x` and on `y`. The bound
-    # on fresh runs is taken to be normal, with the variance of its influence function.
+    # on fresh runs is taken to be normal.
     if min(runs) < 2:
         return 0.0
     if choosing:
@@ -225,29 +226,16 @@ def _weights_power(
     confidence: float,
 ) -> Floats:
     """Return the power of each row of weights, at its order, to show more than `rho`; laws have a last axis of bins."""
-    order = order.reshape(-1, 1)
-    centered = weights - weights.max(axis=1, keepdims=True)
+    order, centered = order.reshape(-1, 1), weights - weights.max(axis=1, keepdims=True)
+    tilted = np.where(order == 1, centered, np.exp((order - 1) * centered))
 
-    def limit(values: Floats, law: Floats, least: Floats, counted: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the lower limit of a mean at its expected counts, and the variance of the limit."""
-        runs, mean = np.asarray(counted), np.sum(law * values, axis=1)
-        apart = values - mean[:, None]
-        variance = np.maximum(np.sum(law * apart**2, axis=1), 1e-300)
-        low = mean_lower(mean, variance, least, values.max(axis=1) - least, runs, (1 - confidence) / 2)
-        pull = np.sqrt(2 * np.log(4 / (1 - confidence)) / runs)
-        influence = apart - (pull / (2 * np.sqrt(variance)))[:, None] * (apart**2 - variance[:, None])
-        return low, np.where(low > least, np.sum(law * influence**2, axis=1) / runs, 0.0)
+    def moments(values: Floats, law: Floats) -> tuple[Floats, Floats]:
+        mean = np.sum(law * values, axis=1)
+        return mean, np.sum(law * (values - mean[:, None]) ** 2, axis=1)
 
-    flat = order[:, 0]
-    above, above_variance = limit(-np.expm1(order * centered), other, np.zeros(len(weights)), runs_other)
-    moment = np.maximum(1 - above, TINY)
-    bound, variance = -np.log(moment) / flat, above_variance / (moment * flat) ** 2
-    first = flat == 1
-    excess = np.where(first, 1.0, flat - 1)
-    values = np.where(first[:, None], centered, np.expm1(excess[:, None] * centered))
-    below, below_variance = limit(values, likely, values.min(axis=1), runs_likely)
-    moment = np.where(first, 1.0, np.maximum(1 + below, TINY))
-    bound = bound + np.where(first, below, np.log(moment) / excess)
-    variance = variance + below_variance / (moment * excess) ** 2
+    sides = moments(tilted, likely), moments(np.exp(order * centered), other)
+    # As many runs as blocks are left out: of few runs, the first blocks teach little.
+    runs = [np.maximum(np.subtract(side, BLOCKS), TINY) for side in (runs_likely, runs_other)]
+    middle, deviation = usual_lower(order[:, 0], *sides, tilted.min(axis=1), (runs[0], runs[1]), 1 - confidence)
     with np.errstate(over="ignore"):  # if the promise is far above the bound
-        return np.asarray(special.ndtr((bound - rho) / np.sqrt(np.maximum(variance, 1e-300))))
+        return np.asarray(special.ndtr((middle - rho) / np.maximum(deviation, 1e-150)))

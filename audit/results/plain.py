@@ -23,7 +23,7 @@ MOST = LARGEST - 1
 Rule = tuple[type, float, float]  # int or float, smallest, largest
 RULES: dict[Rule, str] = {
     (int, 0, MOST): "counts counts_x counts_y runs runs_x runs_y canaries hits rated regions look looks choosing most "
-    "draws areas units resamples entries entries_changed entry starts right wrong runs_other runs_likely",
+    "draws areas units resamples entries entries_changed entry starts right wrong runs_other runs_likely lots",
     (int, 1, MOST): "size distance pairs components attempt call",
     (int, 0, math.inf): "seed seed_entropy",
     (float, 1, MOST): "inflation",
@@ -155,6 +155,7 @@ class Basis(TypedDict, total=False):
     weights: list[int | float]  # of bins of a likelihood ratio, in nats
     order: int | float  # of the Renyi divergence that the weights bound
     toward: Literal["x", "y"]  # the database whose law is the first argument of the divergence
+    lots: int  # seed of the lots that put runs with such weights in blocks; 0 if absent
     shortfalls: list[int | float]  # in bound, in nats, of events that other selection runs could choose
     look: int  # number of the look at which an earlier version stopped; 0 without early stopping
     hits: int  # selection runs that an outcome of only one database needs in order to be chosen

@@ -18,7 +18,7 @@ POOL = np.random.SeedSequence(0).pool_size
 class Phase(enum.IntEnum):
     """Numbers of the independent random streams of one audit."""
 
-    SHAPE, PROBE, EXPLORE, LEARN, SELECT, COUNT, COINS, BET, WRITTEN, ANEW, COMPARE = range(11)
+    SHAPE, PROBE, EXPLORE, LEARN, SELECT, COUNT, COINS, BET, WRITTEN, ANEW, COMPARE, LOTS = range(12)
 
 
 def seed_sequence(rng: Seed) -> np.random.SeedSequence:

@@ -6,9 +6,11 @@ root is looked for but an exact limit of a probability.
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from statistics import NormalDist
 from typing import Any
+
+import numpy as np
 
 WITHIN, VIOLATION, NO_POWER = 0, 1, 3
 VERDICTS = {"violated", "not refuted", "no power"}
@@ -233,7 +235,7 @@ def renyi(event: Event, rho: float) -> bool:
     """Bun and Steinke: no Renyi divergence is more than its order times rho, nor that of an event or of a score."""
     pair = rho * event.distance**2
     if "weights" in event.basis:
-        return _score(event) > pair
+        return _score(event, pair)
     return any(
         low > high and max(_divergence(low, high), _divergence(high, low)) > pair
         for low, high in event.corners(event.each())
@@ -253,27 +255,87 @@ def _divergence(p: float, q: float) -> float:
     return max(rates)
 
 
-def _score(event: Event) -> float:
-    """Return what the variational formula shows of a score, whose means are bounded by Maurer and Pontil."""
-    weights, order, toward = event.basis["weights"], event.basis["order"], event.basis["toward"]
-    centered = [weight - max(weights) for weight in weights]
+def _score(event: Event, rho: float) -> bool:
+    """Return whether bets on a score refute a divergence of its order times rho."""
+    weights, toward, number = event.basis["weights"], event.basis["toward"], len(event.basis["weights"])
+    sides = [
+        [event.counts[side].get(f"bin {k}", 0) for k in range(number)] for side in (toward, "yx"["xy".index(toward)])
+    ]
+    how = event.basis["order"], -math.log(event.error), event.basis.get("lots", 0)
+    return score_money(weights, *sides, *how, rho) >= -math.log(event.error)
 
-    def mean(side: str, values: list[float]) -> float:
-        counts = [event.counts[side].get(f"bin {k}", 0) for k in range(len(values))]
-        runs, least = sum(counts), min(values)
-        if runs < 2:
-            return least
-        mean = math.fsum(n * value for n, value in zip(counts, values, strict=True)) / runs
-        variance = math.fsum(n * (value - mean) ** 2 for n, value in zip(counts, values, strict=True)) / runs
-        log = math.log(4 / event.error) / (runs - 1)
-        return max(least, mean - math.sqrt(2 * variance * log) - (max(values) - least) * 7 * log / 3)
 
-    other = "x" if toward == "y" else "y"
-    above = math.log1p(-mean(other, [1 - math.exp(order * score) for score in centered])) / order
-    if order == 1:
-        return mean(toward, centered) - above
-    moment = mean(toward, [math.exp((order - 1) * score) for score in centered])
-    return math.log(moment) / (order - 1) - above if moment > 0 else 0.0
+def score_money(
+    weights: list[float], likely: list[int], other: list[int], order: float, needed: float, lots: int, rho: float
+) -> float:
+    """Waudby-Smith and Ramdas: the log of the most money of whoever bets on a score against a divergence of rho.
+
+    A run on the likely database multiplies it by ``1 + s (y - m)``, on the other by ``1 + t (x + m)``, as in the
+    docstring of the bound; stakes aim at `needed` with the runs that are left, by normal laws.
+    """
+    kinds = sorted({weight - max(weights) for weight in weights})
+    place = [kinds.index(weight - max(weights)) for weight in weights]
+    sides = [
+        [sum(n for n, at in zip(side, place, strict=True) if at == k) for k in range(len(kinds))]
+        for side in (likely, other)
+    ]
+    blocks = _lots(lots, sides)
+    if len(kinds) == 1:
+        return 0.0
+    tilt = lambda g: g if order == 1 else math.exp((order - 1) * g)  # noqa: E731
+    pays_at = lambda g, at: g - at if order == 1 else math.expm1((order - 1) * (g - at)) / (order - 1)  # noqa: E731
+    money = at_reference = most = fall = 0.0
+    reference: float | None = None
+    for block in range(1, len(blocks[0])):
+        now = [[side[block][k] for k in range(len(kinds))] for side in blocks]
+        past = [[sum(row[k] for row in side[:block]) for k in range(len(kinds))] for side in blocks]
+        rest = [sum(map(sum, side[block:])) for side in blocks]
+        if min(map(sum, now)) == 0:
+            continue
+        laws = [[(n + 1 / len(kinds)) / (sum(side) + 1) for n in side] for side in past]
+        means, parts = [], []
+        for law, values in zip(laws, ([tilt(g) for g in kinds], [math.exp(order * g) for g in kinds]), strict=True):
+            means.append(math.fsum(p * value for p, value in zip(law, values, strict=True)))
+            parts.append(math.fsum(p * (value - means[-1]) ** 2 for p, value in zip(law, values, strict=True)))
+        shift = math.log(means[1]) / order
+        estimate = (means[0] if order == 1 else math.log(means[0]) / (order - 1)) - shift
+        parts[0] *= (1 if order == 1 else (order - 1) * means[0]) ** -2 / rest[0]
+        parts[1] *= (order * means[1]) ** -2 / rest[1]
+        if reference is None:
+            reference = max(0.0, estimate - math.sqrt(2 * needed * sum(parts)))
+        lack = needed - at_reference + fall * (estimate - reference)
+        below = sum(parts) * (math.sqrt(max(0.0, fall**2 + 2 * lack / sum(parts))) - fall)
+        if below <= 0:
+            continue
+        middle = below * parts[1] / sum(parts)
+        x = [(1 - math.exp(order * (g - shift))) / order + middle for g in kinds]
+        lost = max(1e-16, middle - pays_at(kinds[0], shift + max(reference, estimate - below))), max(1e-16, -x[-1])
+        total = min(below / sum(parts) * sum(side) / runs for side, runs in zip(now, rest, strict=True))
+        total = min(total, *(0.9 * sum(side) / each for side, each in zip(now, lost, strict=True)))
+        gain = math.fsum(n * math.log1p(total / sum(now[1]) * pay) for n, pay in zip(now[1], x, strict=True))
+        y = [[total / sum(now[0]) * (pays_at(g, shift + at) - middle) for g in kinds] for at in (reference, rho)]
+        logs = [
+            math.fsum(n * math.log1p(pay) for n, pay in zip(now[0], row, strict=True)) if row[0] > -1 else -math.inf
+            for row in y
+        ]
+        at_reference, money, fall = at_reference + logs[0] + gain, money + logs[1] + gain, fall + total
+        most = max(most, money)
+    return most
+
+
+def _lots(seed: int, sides: list[list[int]]) -> list[list[list[int]]]:
+    """Return how many runs with each score are in each of 16 blocks or fewer, for either database: as plaudit does."""
+    chance = np.random.default_rng([seed, *(n for side in sides for n in side if n)])
+    number, blocks = max(1, min(16, *map(sum, sides))), []
+    for side in sides:
+        if sum(side) > 10_000:
+            blocks.append(chance.multinomial(side, [1 / number] * number).T.tolist())
+            continue
+        line = chance.permutation([k for k, n in enumerate(side) for _ in range(n)]).tolist()
+        ends = [-(-block * len(line) // number) for block in range(number + 1)]
+        parts = [line[start:end] for start, end in pairwise(ends)]
+        blocks.append([[part.count(k) for k in range(len(side))] for part in parts])
+    return blocks
 
 
 def variation(event: Event, delta: float) -> bool:

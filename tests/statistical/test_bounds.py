@@ -7,10 +7,12 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
+from audit.bounds import renyi
 from audit.bounds.game import approx_game_lower, guessing_game_lower, variation_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import two_sample_lower
+from audit.bounds.renyi import renyi_variational_lower
 from tests.audit.audits import at_the_boundary
 from tests.helpers import most
 
@@ -121,3 +123,35 @@ def test_the_gaussian_bound_covers_a_gaussian_pair(mu, at, runs):
         found = gaussian_lower(y, runs, x, runs, confidence=confidence)
         assert (found > mu).sum() <= most(AUDITS, confidence)
     assert (norm.isf(x / runs) - norm.isf(y / runs) > mu).sum() > 5 * ALLOWED  # the estimate is no bound
+
+
+def in_order_of_the_score(_, *counts):
+    """Blocks of runs that begin with the highest scores."""
+    parts = [np.array_split(np.repeat(np.arange(side.size), side)[::-1], renyi.BLOCKS) for side in counts]
+    return [np.array([np.bincount(part, minlength=16) for part in side]) for side in parts]
+
+
+SCORED = [(1.0, 1.0, 2000), pytest.param(2.0, 2.0, 300, marks=pytest.mark.slow)]  # 2 s each: 2,100 bounds
+
+
+@pytest.mark.parametrize(("shift", "order", "runs"), SCORED)
+def test_bets_on_a_score_cover_what_it_tells_of_normal_laws(shift, order, runs, monkeypatch):
+    edges, rng = np.linspace(-2, 2, 15), np.random.default_rng(115)
+    score = np.concatenate([[-2.0], (edges[1:] + edges[:-1]) / 2, [2.0]])
+    q, p = (np.diff(norm.cdf(edges / shift + side * shift / 2), prepend=0, append=1) for side in (1, -1))
+    first = p @ score if order == 1 else math.log(p @ np.exp((order - 1) * score)) / (order - 1)
+    truth = first - math.log(q @ np.exp(order * score)) / order
+    y, x = rng.multinomial(runs, p, AUDITS), rng.multinomial(runs, q, AUDITS)
+
+    def misses(confidence, audits=AUDITS):
+        bounds = [
+            renyi_variational_lower(score, *one, order=order, confidence=confidence)
+            for one in zip(y[:audits], x[:audits], strict=True)
+        ]
+        return sum(bound > truth for bound in bounds)
+
+    assert misses(0.95) <= ALLOWED
+    assert 150 < misses(0.5) <= 547  # half, and three standard deviations; and it is no empty bound
+    # Negative control: the order of runs depends on their scores.
+    monkeypatch.setattr(renyi, "_blocks", in_order_of_the_score)
+    assert misses(0.95, 100) > most(100)

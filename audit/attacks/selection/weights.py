@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks.selection.tables import grid
-from audit.bounds.renyi import mean_lower
+from audit.bounds.renyi import usual_lower
 from audit.events import Event, Side, Statistic, WeightRule
 
-__all__ = ["CLIPS", "ORDERS", "TINY", "chosen_weights", "select_weights"]
+__all__ = ["CLIPS", "ORDERS", "chosen_weights", "select_weights"]
 
 Floats = NDArray[np.float64]
 Sides = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -21,8 +21,8 @@ ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # orders of the Renyi divergence that may b
 CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # values at which log-likelihood ratios are clipped
 BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
 LEVELS = 256  # bins of a score
+DOUBT = 1 / 3  # share of the variance of held runs that counts: else an order whose rare values they missed is chosen
 INFINITE = 1e100  # replaces infinity in a mean, so that its square is finite
-TINY = 1e-16  # least moment whose logarithm is taken
 
 
 def select_weights(
@@ -60,8 +60,10 @@ def chosen_weights(
     """Return the best clipped weights for each set of runs, (sets, bins), their order, direction and expected bound."""
     # Counts on `x` and on `y` have shape (sets, bins), `center` is the mean score of each bin: it may be a
     # log-likelihood ratio `itself`. `runs` is the number of counting runs on each database. The expected bound is
-    # returned last, shape (sets,).
+    # returned last, shape (sets,): of somewhat fewer runs, as held runs are not what counting runs will be.
+    number = np.minimum(*(counts.sum(axis=1) for counts in held))
     held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
+    doubted = 1 / (1 / runs + DOUBT / number)
     sets = np.arange(len(held_x))
     best = np.full(sets.size, -1.0)
     weights, order, toward_y = np.zeros(held_x.shape), np.ones((sets.size, 1)), np.ones((sets.size, 1), bool)
@@ -72,7 +74,7 @@ def chosen_weights(
                 if largest < before:  # a larger clip changes nothing
                     break
                 clipped = np.clip(sign * estimate, -clip, clip)
-                values = _lower(clipped, likely, other, runs, confidence)
+                values = _lower(clipped, likely, other, doubted, confidence)
                 which = values.argmax(axis=1)
                 better = values[sets, which] > best + 1e-12
                 best[better] = values[sets, which][better]
@@ -106,8 +108,8 @@ def _likelihood_ratios(
     return estimates
 
 
-def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence: float) -> Floats:
-    """Return the bound of `renyi_variational_lower` at every order, shape (sets, orders)."""
+def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confidence: float) -> Floats:
+    """Return the usual bound of `renyi_variational_lower` at every order, shape (sets, orders)."""
     # Weights, and the share of each database's runs in each bin, have shape (sets, bins). All orders are multiples of
     # 1/4, so that one exponential gives all moments.
     centered = weights - weights.max(axis=1, keepdims=True)
@@ -122,18 +124,14 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: int, confidence
     bounds = np.empty((len(weights), len(ORDERS)))
     for column, order in enumerate(ORDERS):
         quarters = round(4 * order)
-        mean, variance = moments(other, quarters)
-        low = mean_lower(1 - mean, variance, np.zeros_like(least), -np.expm1(order * least), runs, (1 - confidence) / 2)
-        above = np.log(np.maximum(1 - low, TINY)) / order
         if quarters == 4:
             mean = np.einsum("sb,sb->s", likely, centered)
             square = np.einsum("sb,sb,sb->s", likely, centered, centered)
-            bounds[:, column] = mean_lower(mean, square - mean**2, least, -least, runs, (1 - confidence) / 2) - above
-            continue
-        mean, variance = moments(likely, quarters - 4)
-        floor = np.expm1((order - 1) * least)
-        low = mean_lower(mean - 1, variance, floor, -floor, runs, (1 - confidence) / 2)
-        bounds[:, column] = np.log(np.maximum(1 + low, TINY)) / (order - 1) - above
+            tilted, floor = (mean, square - mean**2), least
+        else:
+            tilted, floor = moments(likely, quarters - 4), np.exp((order - 1) * least)
+        found = usual_lower(order, tilted, moments(other, quarters), floor, (runs, runs), 1 - confidence)
+        bounds[:, column] = found[0]
     return np.maximum(bounds, 0.0)
 
 

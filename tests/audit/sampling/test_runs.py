@@ -146,7 +146,7 @@ def test_a_stream_is_the_child_of_its_number_whatever_was_spawned():
 def test_streams_and_phases_are_distinct():
     keys = [key for length in range(4) for key in itertools.product(range(4), repeat=length)]
     assert len({state(stream(SEED, *key)) for key in keys}) == len(keys) == 85
-    assert len({int(phase) for phase in Phase}) == len(Phase) == 11
+    assert len({int(phase) for phase in Phase}) == len(Phase) == 12
 
 
 def test_a_seed_is_known_by_one_number():
