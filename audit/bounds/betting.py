@@ -132,7 +132,7 @@ def score_growth(bets: Floats | Sequence[Sequence[ArrayLike]], rhos: ArrayLike) 
     return np.concatenate(grown, axis=1)
 
 
-def expected_law(counts: Floats) -> Floats:
+def rates(counts: Floats) -> Floats:
     """Return the expected probabilities of the values of a score, from past counts of each, in the last axis."""
     return np.asarray((counts + 1 / counts.shape[-1]) / (counts.sum(axis=-1, keepdims=True) + 1))
 

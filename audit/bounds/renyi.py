@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from audit.bounds.betting import expected_law
+from audit.bounds.betting import rates
 from audit.bounds.limits import check_confidence
 from audit.bounds.rectangle import rectangle
 
@@ -117,13 +117,11 @@ def renyi_variational_lower(
         raise ValueError(f"order must be 1 or more and finite, got {order}")
     check_confidence(confidence)
     kinds, place = np.unique(score - score.max(), return_inverse=True)  # a constant does not matter
-    if kinds.size == 1:
-        return 0.0
     needed = -math.log1p(-confidence)
     sides = [np.bincount(place, side).astype(np.int64) for side in (on_y, on_x)]
     likely, other = _blocks(lots, *sides)
     bets, low, high = _bets(kinds, likely, other, order, needed), 0.0, float(-kinds[0])
-    if _money(bets, kinds, order, low) < needed:
+    if not bets.runs.size or _money(bets, kinds, order, low) < needed:
         return 0.0
     for _ in range(32):
         middle = (low + high) / 2
@@ -167,22 +165,20 @@ def _blocks(seed: int, *counts: Runs) -> list[Runs]:
 
 def _bets(score: Floats, on_likely: Runs, on_other: Runs, order: float, needed: float) -> _Bet:
     """Return the bets on the blocks after the first, for scores of 0 at most."""
-    past = [expected_law(side.cumsum(axis=0)[:-1]) for side in (on_likely, on_other)]
+    past = [rates(side.cumsum(axis=0)[:-1]) for side in (on_likely, on_other)]
     powers = score if order == 1 else np.exp((order - 1) * score), np.exp(order * score)
-    moments = [_moments(*side) for side in zip(past, powers, strict=True)]
-    divergence, *slopes = _divergence(order, moments[0][0], moments[1][0])
-    variances = [side[1] * slope**2 for side, slope in zip(moments, slopes, strict=True)]
+    (mean, spread), (moment, other_spread) = (moments(*side) for side in zip(past, powers, strict=True))
+    divergence, slope, other_slope = _divergence(order, mean, moment)
+    variances = spread * slope**2, other_spread * other_slope**2
     runs = [side.sum(axis=1) for side in (on_likely, on_other)]
     rest = [side[::-1].cumsum()[::-1] for side in runs]
     bets: list[_Bet] = []
     money = fall = reference = 0.0  # log of the money at a reference rho, and how fast it falls with rho
     for k in range(1, len(on_likely)):
         number, other_number = int(runs[0][k]), int(runs[1][k])
-        if min(number, other_number) == 0:  # possible, but never seen
-            continue
         estimate, parts = float(divergence[k - 1]), [float(variances[i][k - 1] / rest[i][k]) for i in range(2)]
         variance = sum(parts)
-        if variance < TINY**2:  # scores that are equal but for rounding
+        if variance < TINY**2:  # scores are equal, but for rounding
             continue
         if not bets:
             reference = max(0.0, estimate - math.sqrt(2 * needed * variance))
@@ -191,7 +187,7 @@ def _bets(score: Floats, on_likely: Runs, on_other: Runs, order: float, needed: 
         below = variance * (math.sqrt(max(0.0, fall**2 + 2 * lack / variance)) - fall)
         if below <= 0:
             continue
-        shift, middle = math.log(moments[1][0][k - 1]) / order, below * parts[1] / variance
+        shift, middle = math.log(moment[k - 1]) / order, below * parts[1] / variance
         pays = (1 - np.exp(order * (score - shift))) / order + middle
         worst = _paid(score[:1], order, shift, max(reference, estimate - below))[0] - middle
         total = below / variance * min(number / rest[0][k], other_number / rest[1][k])
@@ -220,23 +216,19 @@ def _grown(bet: _Bet, score: Floats, order: float, rho: float) -> Floats:
 
 def _money(bets: _Bet, score: Floats, order: float, rho: float) -> float:
     """Return the log of the most money that there ever was at `rho`."""
-    if not bets.runs.size:
-        return 0.0
     return float(_grown(bets, score, order, rho).cumsum().max())
 
 
-def _moments(law: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return the mean and the variance of values under laws, which have a last axis of values."""
-    mean = law @ values
+def moments(law: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the variance of values under laws, along the last axis."""
+    mean = np.sum(law * values, axis=-1)
     return mean, np.sum(law * (values - mean[..., None]) ** 2, axis=-1)
 
 
 def _divergence(order: float | Floats, mean: Floats, moment: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the divergence over its order, and its slopes in two means.
-
-    They are that of ``exp((order - 1) score)`` on the likely database, at order 1 of the score, and that of
-    ``exp(order score)`` on the other one.
-    """
+    """Return the divergence over its order by two means, and its slopes in both."""
+    # `mean` is of ``exp((order - 1) score)`` on the likely database, at order 1 of the score; `moment` is of
+    # ``exp(order score)`` on the other one.
     first, moment = np.equal(order, 1), np.maximum(moment, TINY)
     tilted, excess = np.where(first, 1.0, np.maximum(mean, TINY)), np.where(first, 1.0, np.subtract(order, 1))
     divergence = np.where(first, mean, np.log(tilted) / excess) - np.log(moment) / order

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.attacks import Attack
-from audit.bounds.betting import Bet, expected_law
+from audit.bounds.betting import Bet, rates
 from audit.events import Event, Rule, WeightRule
 from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event, points, registered_choice
 from audit.methods.betting import FIRST, SCORED, Bets, block_size, shares
@@ -183,16 +183,16 @@ class _Bettor:
         runs = [int(side.sum()) for side in now]
         if isinstance(rule, WeightRule):
             sides = [0, 1] if rule.toward == "y" else [1, 0]
-            expected = [np.round(expected_law(self.tally[side]), 9).tolist() for side in sides]
+            expected = [np.round(rates(self.tally[side]), 9).tolist() for side in sides]
             score = np.clip(rule.weights, -LARGEST_SCORE, LARGEST_SCORE).tolist()  # of a user it may be infinite
             values = [score, *expected, *(now[side].astype(int).tolist() for side in sides)]
             row: dict[str, Any] = dict(zip(SCORED, values, strict=True))
             counts = {name: {"runs": number} for name, number in zip("xy", runs, strict=True)}
         else:
-            rates = self.tally / np.maximum(self.tally.sum(axis=1, keepdims=True), 1.0)
+            frequencies = self.tally / np.maximum(self.tally.sum(axis=1, keepdims=True), 1.0)
             regions, outputs = rule.parameters()["regions"], float(self.tally.sum())
             right, wrong = int(now[0, 0] + now[1, 2]), int(now[0, 2] + now[1, 0])
-            bet = Bet(regions, *shares(rates, outputs), sum(runs), right, wrong)
+            bet = Bet(regions, *shares(frequencies, outputs), sum(runs), right, wrong)
             row = bet._asdict()
             counts = {
                 name: {"runs": number, "guessed_x": int(side[0]), "guessed_y": int(side[2])}

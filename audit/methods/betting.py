@@ -12,17 +12,7 @@ import numpy as np
 from scipy import special
 
 from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
-from audit.bounds.betting import (
-    Bet,
-    Lines,
-    betting_evidence,
-    betting_lower,
-    expected_law,
-    growth,
-    score_growth,
-    staked,
-    total,
-)
+from audit.bounds.betting import Bet, Lines, betting_evidence, betting_lower, growth, rates, score_growth, staked, total
 from audit.claims import Claim
 from audit.events import Event, Statistic, WeightRule
 from audit.methods.method import LEAST_EXCESS, POWER, Basis, Counts, Floats, Method, guesses, register_method
@@ -225,7 +215,7 @@ class Bets(Method):
         first = np.full((1, DRAWS), TAUGHT // 2)
         runs = [np.concatenate([first, side]) for side in (np.array(sizes)[:, None] - on_y, on_y)]
         counts = [rng.multinomial(side, law) for side, law in zip(runs, laws, strict=True)]
-        past = [expected_law(side.cumsum(axis=0)[:-1]) for side in counts]
+        past = [rates(side.cumsum(axis=0)[:-1]) for side in counts]
         bets = np.stack([np.broadcast_to(score, past[0].shape), *past, *(side[1:] for side in counts)], axis=2)
         grown = score_growth(bets.reshape(-1, 5, LEVELS), budget)
         return total(grown.reshape(-1, len(sizes), DRAWS).cumsum(axis=1))

@@ -13,7 +13,7 @@ from scipy import special
 from audit.attacks.movement import glancing_runs
 from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
 from audit.attacks.selection.weights import CLIPS, ORDERS, chosen_weights
-from audit.bounds.renyi import BLOCKS, TINY, renyi_event_lower, renyi_variational_lower, usual_lower
+from audit.bounds.renyi import BLOCKS, TINY, moments, renyi_event_lower, renyi_variational_lower, usual_lower
 from audit.claims import ZCDP, Claim
 from audit.events import Event, Side, Statistic
 from audit.methods.method import (
@@ -228,12 +228,7 @@ def _weights_power(
     """Return the power of each row of weights, at its order, to show more than `rho`; laws have a last axis of bins."""
     order, centered = order.reshape(-1, 1), weights - weights.max(axis=1, keepdims=True)
     tilted = np.where(order == 1, centered, np.exp((order - 1) * centered))
-
-    def moments(values: Floats, law: Floats) -> tuple[Floats, Floats]:
-        mean = np.sum(law * values, axis=1)
-        return mean, np.sum(law * (values - mean[:, None]) ** 2, axis=1)
-
-    sides = moments(tilted, likely), moments(np.exp(order * centered), other)
+    sides = moments(likely, tilted), moments(other, np.exp(order * centered))
     # As many runs as blocks are left out: of few runs, the first blocks teach little.
     runs = [np.maximum(np.subtract(side, BLOCKS), TINY) for side in (runs_likely, runs_other)]
     middle, deviation = usual_lower(order[:, 0], *sides, tilted.min(axis=1), (runs[0], runs[1]), 1 - confidence)

@@ -29,7 +29,7 @@ from audit import (
     measure_loss_one_run,
     search_loss,
 )
-from audit.bounds.betting import expected_law, growth, score_growth, total
+from audit.bounds.betting import growth, rates, score_growth, total
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.one_run import one_run_least_mass, one_run_p_value
@@ -100,7 +100,7 @@ def score_looks(rho: float) -> Draw:
         sizes = np.broadcast_to(np.diff(LOOKS, prepend=0)[:, None], (LOOKS.size, audits))
         on_y = rng.binomial(sizes, 0.5)
         new = [rng.multinomial(runs, law) for runs, law in ((sizes - on_y, [q, p]), (on_y, [p, q]))]
-        past = [expected_law(side.cumsum(axis=0) - side) for side in new]
+        past = [rates(side.cumsum(axis=0) - side) for side in new]
         score = np.broadcast_to([math.log(p / q), math.log(q / p)], new[0].shape)
         grown = score_growth(np.stack([score, *past, *new], axis=2).reshape(-1, 5, 2), [rho])
         evidence = total(grown.reshape(-1, *sizes.shape).cumsum(axis=1)).max(axis=0)
