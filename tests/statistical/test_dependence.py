@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from audit.claims import GaussianDP, PureDP
-from audit.events import Event, WeightRule
+from audit.claims import ZCDP, GaussianDP, PureDP
+from audit.events import Event, WeightRule, cell
 from audit.measure import choice
 from audit.measure.choice import Choice, Counted, Selected, count_event
 from audit.measure.loss import measure_loss, measure_loss_from_outputs
@@ -72,6 +73,28 @@ def accusations(results, *, allowing):
         )
         for level in LEVELS
     ]
+
+
+@pytest.mark.parametrize("audits", in_full(150, 1000))  # 2 s: 14,000 runs each, in calls
+def test_bets_on_a_score_allow_for_what_runs_of_a_call_share(audits):
+    """False alarm 1e-4 at each level; runs of one call are in all blocks, and vary together."""
+    rng, of, edges = np.random.default_rng(12), 0.7, np.linspace(-1.5, 2.5, 31)
+    score = np.clip((np.append(edges[:1], edges) - 0.5) / (1 + of**2), -2, 2)
+    rule, shown = WeightRule(edges, score), {True: [], False: []}
+    q, p = (np.diff(norm.cdf((edges - side) / np.hypot(1, of)), prepend=0, append=1) for side in (0, 1))
+    truth = p @ score - np.log(q @ np.exp(score))
+    for lots in range(audits):
+        shared = rng.normal(size=(2, CALLS, RUNS)) + of * rng.normal(size=(2, CALLS, 1))
+        sides = [side + at for at, side in enumerate(shared.reshape(2, -1))]
+        counts, calls = count_event(Event(cell(0), rule), *sides), [np.full(CALLS, RUNS)] * 2
+        inflation = Counted(counts, (Spread.of(choice.points(rule, *sides), calls),)).inflation
+        for allowing, rows in shown.items():
+            basis = rule.parameters() | {"lots": lots} | ({"inflation": inflation} if allowing else {})
+            rows.append([method_for(ZCDP(0.5), 1, level).lower(counts, basis) > truth for level in (0.5, 0.95)])
+    misses = {allowing: np.sum(rows, axis=0) for allowing, rows in shown.items()}
+    assert misses[True][0] <= most(audits, 0.5)
+    assert misses[True][1] <= most(audits)
+    assert misses[False][1] > most(audits)  # negative control
 
 
 @pytest.mark.parametrize("audits", in_full(8, 1000))
