@@ -26,7 +26,7 @@ BLOCKS = 16  # of runs: the first one only teaches, and stakes on each other one
 MANY = 10_000  # runs, up to which blocks have equal sizes, as those of more runs nearly have by chance
 MOST_LOST = 0.9  # largest part of the money that one run may take
 MOST_RUNS = 2.0**53  # with one score: a float tells no more apart
-SLACK, WIDER = 0.4, 1.04  # standard errors by which bounds are usually below exact ones, and how much more they vary
+SLACK, WIDER = 0.4, 1.25  # standard errors by which bounds are usually below exact ones, and how much more they vary
 RARE = 0.7  # weight of values that were not seen, by simulation
 TINY = 1e-16  # least moment whose logarithm is taken
 
