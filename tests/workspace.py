@@ -103,7 +103,6 @@ def _save_results(folder: Path) -> None:
         plaudit("audit", "gdpc", "--data", "counts.csv", "--size", 600, "--seed", 1, "--jobs", 1, "--out", "again")
     ((_, again),) = read_audits(folder / "again")
     write_json(folder / "again" / "gdpc.json", _timeless(again).to_dict())
-    (folder / "again" / "audits.png").unlink()
 
 
 def _timeless(result: AuditResult) -> AuditResult:

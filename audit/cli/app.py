@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from functools import cache
-from importlib import metadata
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ from typer.core import TyperCommand
 from audit.cli.audit import audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
-from audit.cli.exits import USAGE, WITHIN, finished, run_typed
+from audit.cli.exits import USAGE, WITHIN, finished, print_version, run_typed
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
@@ -159,7 +158,7 @@ def _commands() -> Any:
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print(f"plaudit {metadata.version('plaudit')}")
+        print_version()
         raise typer.Exit
 
 

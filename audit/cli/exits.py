@@ -25,6 +25,7 @@ __all__ = [
     "complain",
     "exit_code",
     "finished",
+    "print_version",
     "run_typed",
     "words_of",
 ]
@@ -63,6 +64,14 @@ def finished(work: Callable[[], int], name: str, *, debug: bool = False) -> int:
             with suppress(OSError, ValueError):
                 print(end=where, file=sys.stderr)
         return _ended(error, name)
+
+
+def print_version() -> int:
+    """Print the version of the installed package."""
+    from importlib import metadata
+
+    print(f"plaudit {metadata.version('plaudit')}")
+    return WITHIN
 
 
 def run_typed(command: Any, name: str, arguments: list[str], defaults: dict[str, Any] | None = None) -> int:

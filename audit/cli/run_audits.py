@@ -1,4 +1,4 @@
-"""Run the requested audits; save, draw and print each."""
+"""Run the requested audits; save and print each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from audit.cli.exits import INTERRUPTED, VIOLATION, complain, exit_code, words_of
+from audit.cli.exits import INTERRUPTED, VIOLATION, complain, exit_code
 from audit.cli.inputs.targets import blaming, source_of
 from audit.io.files import recorded
 from audit.io.temporary import find_leftovers
@@ -24,14 +24,12 @@ from audit.io.text import printable
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["FIGURE", "NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
+__all__ = ["NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
 # Options that a recorded command omits, or that `command_of` adds itself; then options that name a file.
 NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
 FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
 IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # names of --set whose value is a file
-FIGURE = "audits.png"  # of a folder
-MOST, LONGEST = 60, 48  # audits in a figure, characters of a name in it
 FEWEST = 120  # runs that a search needs
 
 
@@ -108,17 +106,9 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
-    drawn = "."
-    if out is not None:
-        try:
-            drawn = _draw(out, len(saved))
-        except Exception as error:  # no error of matplotlib, fonts or programs may cost the verdict
-            if not isinstance(error, FileExistsError):
-                (out / FIGURE).unlink(missing_ok=True)  # a stale figure would mislead
-            complain(f"plaudit: the figure audits.png could not be drawn: {type(error).__name__}: {words_of(error)}")
     show(results, as_json)
     if out is not None and not as_json:
-        print(saved_message(out, [name for name, _ in results], saved, f"one JSON file an audit{drawn}"))
+        print(saved_message(out, [name for name, _ in results], saved, "one JSON file an audit."))
     elif out is None and not as_json and context.params.get("seed") is None:
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
         print("\nThe same runs again:", *commands, sep="\n")
@@ -156,33 +146,6 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
             for part in value if option.multiple else [value]:
                 words += [option.opts[0], *map(str, part if isinstance(part, tuple) else (part,))]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
-
-
-def _draw(folder: Path, saved: int) -> str:
-    """Draw all audits of a folder; return a sentence about audits in the figure that were saved earlier."""
-    from audit.results.folder import read_results
-    from audit.results.plots import house_style, new_figure, plot_audits, save_figure
-
-    audits: list[tuple[str, AuditResult]] = []
-    others: list[str] = []
-    for path in sorted(path for path in folder.glob("*.json") if not path.name.startswith(".")):
-        try:
-            audits += read_results(path).audits
-        except (ValueError, OSError):  # not a file of ours: draw the others
-            others.append(path.name)
-    first = sorted(audits, key=lambda named: named[1].verdict != "violated")[:MOST]
-    names = [name if len(name) <= LONGEST else f"...{name[-LONGEST:]}" for name, _ in first]
-    with house_style():
-        figure, (ax,) = new_figure(8.0, 1.3 + 0.45 * len(first))
-        summaries = [audit.summary(name) for name, (_, audit) in zip(names, first, strict=True)]
-        plot_audits(summaries, ax, scale=first[0][1].claim.scale)
-        if len(first) < len(audits):
-            ax.set_title(f"{len(first)} of {len(audits)} audits, violations first", loc="right")
-    save_figure(figure, folder / FIGURE, private=any(audit.confidential for _, audit in audits))
-    most = f"{MOST} of " if audits[MOST:] else ""
-    more = f" The figure shows {most}all {len(audits)} audits of the folder." if audits[saved:] else ""
-    rest = f" No results, and not in it: {', '.join(others)}." if others else ""
-    return f", and the figure audits.png.{more}{rest}"
 
 
 def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:

@@ -105,7 +105,7 @@ Name = Annotated[
 ]
 Confidence = Annotated[float, "One-sided confidence of each audit, or jointly of all pairs of a mechanism."]
 Seed = Annotated[int | None, "Seed. Default: a random one, recorded in the result."]
-Out = Annotated[Path | None, "Folder for JSON results and a figure. Existing results stay."]
+Out = Annotated[Path | None, "Folder for JSON results, and for figures of estimates. Existing results stay."]
 AsJson = Annotated[bool, "--json", "Print the results as JSON."]
 
 

@@ -89,7 +89,8 @@ def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: p
         assert (told.code, told.err) == (WITHIN, "")
         assert expected in told.out
     assert known_names("gdpc-not") == ["gdpc-notebook"]
-    assert plaudit("--version") == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")  # whatever it says
+    for words in (("--version",), ("--version", "audit")):
+        assert plaudit(*words) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")  # whatever it says
     monkeypatch.setenv("_PLAUDIT_COMPLETE", "nonsense")
     assert plaudit().code == USAGE
 

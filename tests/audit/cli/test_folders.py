@@ -4,76 +4,24 @@ import os
 from pathlib import Path
 
 import pytest
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from audit.claims import PureDP
 from audit.results.files import read_json, write_json
-from audit.results.plots import save_figure
 from tests.audit.cli.desk import BUGGY, OWN, QUICK, VIOLATION, WITHIN, Command, refused, save_persons
 from tests.audit.results.test_folder import entry
 from tests.helpers import audited, estimated, replayed
 
 
-@pytest.fixture
-def rows(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the figures show: the names of each, as it is drawn."""
-    seen: list[list[str]] = []
-    names = Axes.set_yticks
-
-    def watched(self: Axes, ticks: object, labels: list[str], **options: object) -> None:
-        seen.append(list(labels))
-        names(self, ticks, labels, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Axes, "set_yticks", watched)
-    return seen
-
-
-def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command, rows: list[list[str]]) -> None:
+def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command) -> None:
     """The second audit of a mechanism, into the same folder, on a pair that shows nothing."""
     Path("helper.py").write_text(BUGGY)
     asked = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res")
     assert plaudit(*asked, "--cell", "2").code == VIOLATION
     second = plaudit(*asked, "--cell", "0")
     assert second.code == WITHIN
-    assert second.out.endswith("and the figure audits.png. The figure shows all 2 audits of the folder.\n")
-    assert sorted(os.listdir("res")) == ["audits.png", "helper-buggy-cell-0.json", "helper-buggy-cell-2.json"]
-    assert rows == [["helper-buggy-cell-2"], ["helper-buggy-cell-2", "helper-buggy-cell-0"]]
+    assert second.out.endswith("Saved in res/: one JSON file an audit.\n")
+    assert sorted(os.listdir("res")) == ["helper-buggy-cell-0.json", "helper-buggy-cell-2.json"]
     assert plaudit("check", "res").code == VIOLATION
     assert plaudit("report", "res").out == "Wrote res/report.html: 2 audits, 1 violated; 0 estimates.\n"
-
-
-def test_a_figure_of_a_folder_of_others(plaudit: Command, rows: list[list[str]], monkeypatch: pytest.MonkeyPatch):
-    """What is no result is named and not drawn; of very many audits all violations come first, and it is said."""
-    monkeypatch.setattr("audit.cli.run_audits.MOST", 3)
-    for number in range(4):
-        audited(measured=PureDP(0.5)).to_json(Path(f"res/sound-{number}.json"))
-    Path("res/package.json").write_text("{}")
-    Path("res/.part.json").write_text("{")
-    audited(measured=PureDP(1.5), verdict="violated").to_json(Path(f"res/{'z' * 99}.json"))
-    titles: list[str] = []
-    monkeypatch.setattr(Axes, "set_title", lambda self, words, **_: titles.append(words))
-    outcome = plaudit("audit", "mine:noisy", *OWN, *QUICK, "--out", "res")
-    assert outcome.code == WITHIN  # of what was asked
-    words = "The figure shows 3 of all 6 audits of the folder. No results, and not in it: package.json.\n"
-    assert outcome.out.endswith(words)
-    assert rows == [[f"...{'z' * 48}", "mine-noisy", "sound-0"]]
-    assert titles == ["3 of 6 audits, violations first"]
-
-
-def test_a_figure_that_cannot_be_drawn_costs_no_verdict(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("helper.py").write_text(BUGGY)
-    save_figure(Figure(), Path("res/audits.png"))  # of yesterday
-
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("latex could not\nbe found")
-
-    monkeypatch.setattr(Figure, "savefig", fail)
-    outcome = plaudit("audit", "helper:buggy", *OWN, *QUICK, "--cell", "2", "--out", "res")
-    assert outcome.code == VIOLATION
-    assert outcome.err == "plaudit: the figure audits.png could not be drawn: RuntimeError: latex could not be found\n"
-    assert outcome.out.endswith("Saved in res/: one JSON file an audit.\n")
-    assert os.listdir("res") == ["helper-buggy-cell-2.json"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +104,7 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
         plaudit("report", "res", "--public", "--out", "public.html")
     finally:
         os.umask(former)
-    names = ["audits.png", "errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
+    names = ["errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
     assert modes("res") == dict.fromkeys(names, mode)
     assert {kind for path, kind in modes("kept").items() if path.endswith(".block")} == {0o600}
     assert told.startswith("CONFIDENTIAL: ") == (mode == 0o600)

@@ -250,7 +250,7 @@ def test_a_reader_that_has_left_is_no_violation(plaudit: Command, monkeypatch: p
         assert audit == (UNREAD, "", "")
     finally:
         os.close(writing)
-    assert sorted(os.listdir("out")) == ["audits.png", "mine-promising.json"]
+    assert sorted(os.listdir("out")) == ["mine-promising.json"]
 
 
 def test_a_mechanism_that_hangs_ends_in_time(workspace: Path) -> None:  # a process, half a second

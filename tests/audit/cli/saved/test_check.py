@@ -26,13 +26,13 @@ def out(sound: AuditResult) -> Path:
     return Path("out")
 
 
-def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -> None:  # three audits, and a figure
+def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -> None:  # three audits
     outcome = plaudit("audit", "gdpc", "gdpc-half-noise", "gaussian-counts", *QUICK, "--out", "deep/er")
     assert (outcome.code, outcome.err) == (VIOLATION, "")
     assert "Losses are epsilon in nats, rho in nats, for one step" in " ".join(outcome.out.split())
-    assert sorted(os.listdir("deep/er")) == ["audits.png", "gaussian-counts.json", "gdpc-half-noise.json", "gdpc.json"]
+    assert sorted(os.listdir("deep/er")) == ["gaussian-counts.json", "gdpc-half-noise.json", "gdpc.json"]
     table, _, last = outcome.out.rstrip("\n").rpartition("\n")
-    assert last == "Saved in deep/er/: one JSON file an audit, and the figure audits.png."
+    assert last == "Saved in deep/er/: one JSON file an audit."
     checked = plaudit("check", "deep/er")
     assert (checked.code, checked.err) == (VIOLATION, "")
     assert sorted(checked.out.split()) == sorted(table.split())
