@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from audit.mechanism import WRAPPED
 from audit.values import EXACT, NOTHING, SHAPE, TYPE, check_exact, is_exact, is_value, nan_values, value_of
-from audit.written import NUMBERS, classes_of, is_frame, names_of, plain, rows_of, titles, type_of, types_in, written
+from audit.written import (
+    NUMBERS,
+    all_written,
+    classes_of,
+    is_frame,
+    names_of,
+    plain,
+    rows_of,
+    titles,
+    type_of,
+    types_in,
+)
 
 __all__ = ["Kind", "as_numbers", "as_texts", "check_number", "kind_of", "listed", "read_outputs", "resolve_types"]
 
@@ -97,7 +108,7 @@ def listed(batch: Any) -> Any:
 def read_outputs(batch: Any, kind: Kind, *, own: bool = False) -> NDArray[Any]:
     """Return a batch, from a mechanism or given, as outputs of a kind; `own` as in `as_numbers`."""
     if kind.shape is None:
-        return as_texts([written(one) for one in _rows(batch)])
+        return as_texts(all_written(_rows(batch)))
     numbers = as_numbers(batch, own=own)
     listed = isinstance(batch, list | tuple)
     alike = 1 if listed and numbers is not None and is_frame(batch[0]) else None  # tables of one form: see `_stacked`

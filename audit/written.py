@@ -8,6 +8,7 @@ import functools
 import json
 import re
 from collections.abc import ItemsView, Iterable, KeysView, Mapping, Set
+from itertools import chain
 from numbers import Rational
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from audit.values import EXACT, MARK, NAMES, ODD_NAN, check_exact, is_exact, value_of
 
 __all__ = [
+    "all_written",
     "as_given",
     "classes_of",
     "is_frame",
@@ -79,6 +81,8 @@ def type_of(value: Any) -> str:
     name, dtype = type(value).__name__, getattr(value, "dtype", None)
     if isinstance(value, np.generic | type):
         return name
+    if type(value) is np.ndarray and value.dtype.kind in "biuf":  # its dtype takes microseconds to print
+        return _name_of(value.dtype)
     stated = (
         getattr(value, "dtypes", None) if is_frame(value) else getattr(getattr(value, "schema", None), "types", None)
     )
@@ -86,6 +90,11 @@ def type_of(value: Any) -> str:
         stated = [dtype.type.__name__ if getattr(dtype, "kind", "") in ("U", "S") else dtype]  # without their lengths
     types = ", ".join(map(str, stated)) if stated is not None else ""
     return types if type(value) is np.ndarray else f"{name} of {types}" if types else name
+
+
+@functools.lru_cache(maxsize=2**10)
+def _name_of(dtype: Any) -> str:
+    return str(dtype)
 
 
 def types_in(value: Any) -> dict[str, str]:
@@ -97,7 +106,11 @@ def types_in(value: Any) -> dict[str, str]:
 
 
 def _types_in(value: Any, place: str, types: dict[str, str]) -> dict[str, str]:
-    if value is None or type(value) is str:
+    kind = type(value)
+    if value is None or kind is str:
+        return types
+    if (kind in NUMBERS or issubclass(kind, np.generic)) and (not isinstance(value, float) or value == value):
+        types[place] = kind.__name__  # most values: no need for the checks below
         return types
     if not isinstance(value, float) or value == value:
         types[place] = f"array of {type_of(value)}" if type(value) is np.ndarray else type_of(value)
@@ -128,7 +141,30 @@ def written(output: Any) -> str:
         types = {place: name for place, name in types_in(output).items() if name not in JSON_TYPES}
     except RecursionError:
         raise ValueError(DEEP) from None
-    return f"{text}{FORM}{json.dumps(types)}" if types else text
+    return text + _form(tuple(types.items()))
+
+
+@functools.lru_cache(maxsize=2**10)
+def _form(types: tuple[tuple[str, str], ...]) -> str:
+    """Return types as they stand behind the JSON of an output; cached, as outputs repeat them."""
+    return f"{FORM}{json.dumps(dict(types))}" if types else ""
+
+
+def all_written(outputs: Iterable[Any]) -> list[str]:
+    """Return outputs as `written` does, many at once if all are words, or all are lists or tuples of plain values."""
+    outputs = list(outputs)
+    kind, *others = {*map(type, outputs)} or [None]
+    if kind is str and not others:
+        return json.dumps(outputs, separators=("\n", ": "))[1:-1].split("\n")  # JSON escapes the line breaks of words
+    if kind in (list, tuple) and not others:
+        parts = [*chain.from_iterable(outputs)]
+        if PLAIN.issuperset(map(type, parts)) and all(-EXACT <= one <= EXACT for one in parts if type(one) is int):
+            text = json.dumps(outputs, separators=("\n", ": "))
+            if "NaN" not in text:
+                end = f'{FORM}{{"output": "tuple"}}' if kind is tuple else ""
+                texts = text[2:-2].replace("]\n[", "\f").replace("\n", ", ").split("\f")
+                return [f"[{one}]{end}" for one in texts]
+    return [*map(written, outputs)]
 
 
 def _again(text: str) -> Any:

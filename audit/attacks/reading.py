@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, repeat
-from operator import itemgetter
+from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class Column:
         """Return one number for each value of the part, shape (runs,)."""
         if self.read is None:
             # Zeros of both signs are one value here; another column has the sign.
+            if str not in {*map(type, values)}:
+                return np.array(values, np.float64) + 0.0
             return np.array([WORD if isinstance(value, str) else value for value in values], np.float64) + 0.0
         if not all(isinstance(value, str) for value in values):
             words = iter(self.scores([value for value in values if isinstance(value, str)]))
@@ -93,30 +95,35 @@ class Reading:
     def __call__(self, texts: NDArray[Any], only: int | None = None) -> Floats:
         """Return the columns of written outputs, shape (runs, columns); zeros in all but `only`, if that is given."""
         distinct, inverse = _distinct(texts)
-        parts = _leaves(distinct, any(column.source.startswith(FORMS) for column in self.columns))
+        parts = _leaves(distinct, any(column.source.startswith(FORMS) for column in self.columns), self.fixed)
         absent = [raised_by(text) if text.startswith(MARK) else ABSENT for text in distinct]
-        places = range(len(self.columns)) if only is None else [only]
-        distinct_parts = {
-            source: _distinct([part.get(source, none) for part, none in zip(parts, absent, strict=True)])
-            for source in {self.columns[place].source for place in places}
-        }
         scores = np.zeros((len(texts), len(self.columns)), order="F")
-        for place in places:
-            values, where = distinct_parts[self.columns[place].source]
-            scores[:, place] = self.columns[place].scores(values)[where][inverse]
+        by_source: dict[str, list[int]] = defaultdict(list)
+        for place in range(len(self.columns)) if only is None else [only]:
+            by_source[self.columns[place].source].append(place)
+        for source, places in by_source.items():
+            values: Sequence[Any] = [part.get(source, none) for part, none in zip(parts, absent, strict=True)]
+            where = inverse
+            if any(self.columns[place].read for place in places):  # words repeat more often than numbers do
+                values, place_of = _distinct(values)
+                where = place_of[inverse]
+            for place in places:
+                scores[:, place] = self.columns[place].scores(values)[where]
         return scores
 
     def new(self, texts: NDArray[Any]) -> Floats:
         """Return 1 for each output with a part, or a pattern of a word, that was never seen, else 0: shape (runs,)."""
         distinct, inverse = _distinct(texts)
-        return np.array([not self._is_known(parts) for parts in _leaves(distinct, False)], np.float64)[inverse]
+        parts = _leaves(distinct, False, self.fixed)
+        return np.array([not self._is_known(one) for one in parts], np.float64)[inverse]
 
     def _is_known(self, parts: dict[str, Any]) -> bool:
         """Return whether each part is known: a number where numbers were seen, or a word of a pattern seen there."""
-        words = {name: part for name, part in parts.items() if type(part) is str}
-        new = parts.keys() - words.keys() - self.numbers
-        return all(_list_of(name) in self.fixed for name in new) and all(
-            (name, _pattern(part)) in self.patterns for name, part in words.items()
+        return (parts.keys() <= self.numbers and str not in map(type, parts.values())) or all(
+            (name, _pattern(part)) in self.patterns
+            if type(part) is str
+            else name in self.numbers or _list_of(name) in self.fixed
+            for name, part in parts.items()
         )
 
 
@@ -125,7 +132,7 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
     first = next(iter(runs.reduced((1, 0), _texts, Phase.SHAPE, 3)[0]))
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
-    outputs = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True)
+    outputs = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True, frozenset())
     return _learned(outputs, inside=inside), spent
 
 
@@ -192,6 +199,7 @@ def _number(place: int, word: str) -> float:
     return float(numbers[place].translate(DIGITS)) if len(numbers) > place else ABSENT
 
 
+@functools.lru_cache(maxsize=2**12)
 def _pattern(word: str) -> str:
     """Return a word with # in place of its first numbers, which have columns."""
     return NUMBERS.sub("#", word, count=INSIDE)
@@ -213,15 +221,16 @@ def _distinct(values: Iterable[Any]) -> tuple[tuple[Any, ...], NDArray[np.intp]]
 
 
 @functools.lru_cache(maxsize=2)
-def _leaves(texts: tuple[str, ...], form: bool) -> list[dict[str, Any]]:
+def _leaves(texts: tuple[str, ...], form: bool, fixed: frozenset[str]) -> list[dict[str, Any]]:
     """Return each output's numbers and words by part, with types and signs if `form`; none for a run that raised."""
+    # Words are not counted in lists of `fixed` length, whose entries have columns.
     parted = [("null", "", "") if text.startswith(MARK) else text.partition(FORM) for text in texts]
     values = json.loads(f"[{','.join([text for text, *_ in parted])}]")
     leaves: list[dict[str, Any]] = []
     for text, value, (_, _, types) in zip(texts, values, parted, strict=True):
         leaves.append({})
         if not text.startswith(MARK):
-            _walk("output", value, leaves[-1], form)
+            _walk("output", value, leaves[-1], form, fixed)
             if form:
                 _add_form(leaves[-1], json.loads(types or "{}"))
     return leaves
@@ -271,7 +280,7 @@ def _list_of(name: str) -> str:
     return LENGTH + name.rpartition(WITHIN)[2] if WITHIN in name else ""
 
 
-def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
+def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool, fixed: frozenset[str]) -> None:
     keys: Iterable[Any]
     if isinstance(value, dict):
         leaves[KEYS + name] = float(len(value))
@@ -284,12 +293,13 @@ def _walk(name: str, value: Any, leaves: dict[str, Any], form: bool) -> None:
     else:
         leaves[name] = value if type(value) in (int, str, bool) else value_of(value)
         return
-    for place, part in zip(_parts(name, keys), parts, strict=True):
-        if type(part) in (int, str) or (type(part) is float and part == part):  # most parts: no call is needed
-            leaves[place] = part
-        else:
-            _walk(place, part, leaves, form)
-    if isinstance(value, list) and len(value) <= HOLDS:
+    kinds = {*map(type, parts)}
+    if kinds <= {int, str, bool, float} and all(map(eq, parts, parts)):  # most parts: no calls are needed
+        leaves.update(zip(_parts(name, keys), parts, strict=True))
+    else:
+        for place, part in zip(_parts(name, keys), parts, strict=True):
+            _walk(place, part, leaves, form, fixed)
+    if str in kinds and isinstance(value, list) and len(value) <= HOLDS and LENGTH + name not in fixed:
         words = Counter(part for part in value if type(part) is str)
         leaves.update({f"{word!r}{WITHIN}{name}": float(times) for word, times in words.items()})
 

@@ -25,7 +25,7 @@ from audit.events import score_in_words
 from audit.outputs import Kind, as_numbers, kind_of, read_outputs, resolve_types
 from audit.sampling.calls import ATTEMPTS, PASSES, Caller
 from audit.values import NAN, NOTHING, ODD_NAN, RAISED, RAISED_WORD, SHAPE, TYPE, WORD
-from audit.written import FORM, as_given, types_in, written
+from audit.written import FORM, all_written, as_given, types_in, written
 from tests.audit.sampling.cases import in_threads
 from tests.helpers import BrokenError, raising, refused_like
 
@@ -103,6 +103,15 @@ def test_what_is_written_is_read_again(value):
     assert "\n" not in text
     odd = {place: name for place, name in types_in(value).items() if name == "NaN of other bits"}
     assert json.loads(text.partition(FORM)[2] or "{}") == odd  # JSON says all other types
+
+
+@given(
+    st.lists(NESTED) | st.lists(st.text() | st.sampled_from(['"', ']\n["', "NaN"])) | st.lists(st.lists(PLAIN)),
+    st.booleans(),
+)
+def test_many_at_once_are_written_like_each(outputs, tuples):
+    outputs = [tuple(one) if tuples and isinstance(one, list) else one for one in outputs]
+    assert all_written(outputs) == [written(one) for one in outputs]
 
 
 @given(st.dictionaries(PLAIN | st.tuples(PLAIN, PLAIN), PLAIN, max_size=4))
