@@ -21,19 +21,7 @@ from algorithms.population import EXTRACTS, load, uniform_population
 from algorithms.registry import REGISTERED, System, counting, register
 from audit.explorer.sheet import Sheet
 
-__all__ = [
-    "DRAWN",
-    "EXTRACTS",
-    "System",
-    "counting",
-    "load",
-    "register",
-    "run",
-    "secure_noise",
-    "sheets",
-    "system_named",
-    "systems",
-]
+__all__ = ["DRAWN", "EXTRACTS", "System", "counting", "load", "register", "run", "secure_noise", "sheets", "systems"]
 
 DRAWN = {  # functions that draw a population; the default parameters are those of Flaxman (2019)
     "uniform": partial(uniform_population, people=1_000_000, levels=3, people_per_leaf=100, rng=1)
@@ -47,25 +35,16 @@ ABOUT = {
 }
 
 
-def systems() -> Mapping[str, System]:
-    """Return all systems by name, in the order of registration, without building or running any mechanism."""
-    for folder in FOLDERS:
-        _import(folder)
+def systems(name: str = "") -> Mapping[str, System]:
+    """Return all systems by name, in the order of registration; with a `name`, at least that one, if it exists."""
+    # No mechanism is built or run. Folders are imported up to that of the name, the likely one first.
+    for folder in sorted(FOLDERS, key=lambda folder: not name.startswith(folder.replace("_", "-"))):
+        if name in REGISTERED:
+            return MappingProxyType(REGISTERED)
+        import_module(".".join(("algorithms", folder, "system")))
     for point in metadata.entry_points(group="plaudit.systems"):
         point.load()
     return MappingProxyType(REGISTERED)
-
-
-def system_named(name: str) -> System | None:
-    """Return a system, if there is one of that name: folders are imported up to its own, likely ones first."""
-    for folder in sorted(FOLDERS, key=lambda folder: not name.startswith(folder.replace("_", "-"))):
-        if name not in REGISTERED:
-            _import(folder)
-    return REGISTERED.get(name) or systems().get(name)
-
-
-def _import(folder: str) -> None:
-    import_module(".".join(("algorithms", folder, "system")))
 
 
 def secure_noise() -> str:
@@ -88,10 +67,11 @@ def run(command: str, arguments: list[str]) -> int:
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)
     chosen = next(iter(arguments), "")
-    named = system_named(chosen) if chosen[:1] not in ("", "-") else None
-    known = systems() if named is None or command not in named.commands else {chosen: named}
-    offered = {name: one for name, one in known.items() if command in one.commands}
-    commands = {name: one.commands[command] for name, one in offered.items()}
+    known = systems(chosen)
+    if chosen not in known or command not in known[chosen].commands:
+        known = systems()
+    offered = {name: system for name, system in known.items() if command in system.commands}
+    commands = {name: system.commands[command] for name, system in offered.items()}
     if command == "explore" and chosen not in commands:
         commands |= {sheet.name: sheet.command() for sheet in sheets() if sheet.name not in offered}
     for name in [chosen] if chosen in commands else sorted(commands):

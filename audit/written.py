@@ -92,9 +92,7 @@ def type_of(value: Any) -> str:
     return types if type(value) is np.ndarray else f"{name} of {types}" if types else name
 
 
-@functools.lru_cache(maxsize=2**10)
-def _name_of(dtype: Any) -> str:
-    return str(dtype)
+_name_of = functools.lru_cache(maxsize=2**10)(str)
 
 
 def types_in(value: Any) -> dict[str, str]:

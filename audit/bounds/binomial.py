@@ -41,28 +41,17 @@ def binomial_quantile(error: ArrayLike, runs: ArrayLike, rate: ArrayLike) -> Flo
 
 
 def binomial_pmf(hits: ArrayLike, runs: ArrayLike, rate: ArrayLike) -> Floats:
-    """Return the probability of `hits` of `runs` events.
-
-    References
-    ----------
-    .. [1] Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000: no digits cancel in large numbers.
-    """
+    """Return the probability of `hits` of `runs` events."""
+    # Loader, "Fast and Accurate Computation of Binomial Probabilities", 2000: no digits cancel in large numbers.
     hits, runs, rate = np.broadcast_arrays(hits, np.asarray(runs, float), rate)
-    sure = np.where(
-        (hits == 0) | (hits == runs), np.exp(special.xlogy(hits, rate) + special.xlog1py(runs - hits, -rate)), 0.0
-    )
+    sure = np.exp(special.xlogy(hits, rate) + special.xlog1py(runs - hits, -rate))
     inside = (hits > 0) & (hits < runs) & (rate > 0) & (rate < 1)
     hits, runs, rate = (np.where(inside, part, other) for part, other in ((hits, 1.0), (runs, 2.0), (rate, 0.5)))
-    others = runs - hits
-    logs = _beyond_stirling(runs) - _beyond_stirling(hits) - _beyond_stirling(others)
-    logs -= _deviance(hits, runs * rate) + _deviance(others, runs * (1 - rate))
-    return np.where(inside, np.exp(logs) * np.sqrt(runs / (2 * math.pi * hits * others)), sure)
-
-
-def _deviance(number: Floats, mean: Floats) -> Floats:
-    """Return ``number * log(number / mean) - number + mean``."""
-    apart = (number - mean) / mean
-    return np.asarray(mean * (special.xlog1py(1 + apart, apart) - apart))
+    others, logs = runs - hits, _beyond_stirling(runs)
+    for number, mean in ((hits, runs * rate), (others, runs * (1 - rate))):
+        apart = (number - mean) / mean
+        logs = logs - _beyond_stirling(number) - mean * (special.xlog1py(1 + apart, apart) - apart)
+    return np.asarray(np.where(inside, np.exp(logs) * np.sqrt(runs / (2 * math.pi * hits * others)), sure))
 
 
 def _beyond_stirling(number: Floats) -> Floats:

@@ -69,4 +69,4 @@ def invert(log_delta: Callable[[float], float], delta: float) -> float:
     def excess(epsilon: float) -> float:
         return log_delta(epsilon) - target
 
-    return brentq(excess, high / 2, high, xtol=1e-300, rtol=1e-14, maxiter=1000)
+    return brentq(excess, high / 2, high, xtol=1e-300, rtol=1e-14)

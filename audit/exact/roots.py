@@ -7,27 +7,13 @@ from collections.abc import Callable
 
 __all__ = ["brentq"]
 
-CLOSE, RELATIVE = 2e-12, 8.881784197001252e-16  # of the root, as in scipy
+XTOL, RTOL, STEPS = 2e-12, 8.881784197001252e-16, 1000  # the tolerances of scipy; steps, which are a dozen mostly
 
 
 def brentq(
-    function: Callable[[float], float],
-    low: float,
-    high: float,
-    *,
-    xtol: float = CLOSE,
-    rtol: float = RELATIVE,
-    maxiter: int = 100,
+    function: Callable[[float], float], low: float, high: float, *, xtol: float = XTOL, rtol: float = RTOL
 ) -> float:
-    """Return a zero between two points of unlike signs by Brent's method (1973), to the bit as `scipy.optimize.brentq`.
-
-    Raises
-    ------
-    ValueError
-        If the signs are alike, or a value is NaN.
-    RuntimeError
-        If the zero is not that close after `maxiter` steps.
-    """
+    """Return a zero between two points of unlike signs, to the bit as `scipy.optimize.brentq` (Brent, 1973)."""
 
     def value(at: float) -> float:
         if math.isnan(number := float(function(at))):
@@ -42,12 +28,11 @@ def brentq(
     if (f_before > 0) == (f > 0):
         raise ValueError(f"the signs at {low} and {high} must be unlike, got {f_before} and {f}")
     opposite, f_opposite, step, last_step = before, f_before, x - before, x - before
-    for _ in range(maxiter):
-        if (f_before > 0) != (f > 0) and f_before != 0 != f:
+    for _ in range(STEPS):
+        if (f_before > 0) != (f > 0):
             opposite, f_opposite, step, last_step = before, f_before, x - before, x - before
         if abs(f_opposite) < abs(f):
-            before, x, opposite = x, opposite, x
-            f_before, f, f_opposite = f, f_opposite, f
+            before, x, opposite, f_before, f, f_opposite = x, opposite, x, f, f_opposite, f
         near, half = (xtol + rtol * abs(x)) / 2, (opposite - x) / 2
         if f == 0 or abs(half) < near:
             return x
@@ -64,4 +49,4 @@ def brentq(
         before, f_before = x, f
         x += step if abs(step) > near else math.copysign(near, half)
         f = value(x)
-    raise RuntimeError(f"no zero was found in {maxiter} steps: the last point is {x}")
+    raise RuntimeError(f"no zero was found in {STEPS} steps: the last point is {x}")

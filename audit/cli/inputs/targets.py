@@ -156,10 +156,10 @@ def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[st
 
 def _system(name: str, preset: str) -> Any:
     """Return a registered system with a preset; the error for an unknown name suggests similar names."""
-    registry = plugin("systems")
-    if (system := registry.system_named(name)) is None:
-        raise ValueError(f"no system is called {name!r}{suggestion(name, registry.systems(), ': see `plaudit list`')}")
-    return system.preset(preset) if preset else system
+    known = plugin("systems").systems(name)
+    if name not in known:
+        raise ValueError(f"no system is called {name!r}{suggestion(name, known, ': see `plaudit list`')}")
+    return known[name].preset(preset) if preset else known[name]
 
 
 def _on_its_own_pair(system: Any, options: TargetOptions, values: dict[str, Any]) -> Target:

@@ -135,6 +135,6 @@ def test_what_a_system_lacks_is_one_line(plaudit: Command, monkeypatch: pytest.M
         raise ImportError("theirs needs duckdb")
 
     theirs = SimpleNamespace(name="theirs", of_counts=True, settings={}, below=math.inf, mechanism=mechanism)
-    installed = SimpleNamespace(system_named={"theirs": theirs}.get, DRAWN={})
+    installed = SimpleNamespace(systems=lambda _: {"theirs": theirs}, DRAWN={})
     monkeypatch.setattr(targets, "plugin", lambda _: installed)
     assert refused(plaudit("audit", "theirs", "--data", "counts.csv"), "plaudit: error: theirs needs duckdb")
