@@ -21,7 +21,7 @@ def test_tails_are_those_of_scipy_to_the_bit():
 
 
 def test_probabilities_are_those_of_scipy():
-    """To 12 digits: of a million runs, neither is known to more."""
+    """To 12 digits, which is all that either has at a million runs."""
     for hits in (HITS, RUNS, 0 * RUNS):
         np.testing.assert_allclose(
             binomial_pmf(hits, RUNS, RATES), stats.binom.pmf(hits, RUNS, RATES), rtol=3e-12, atol=1e-300
@@ -44,7 +44,7 @@ def test_few_runs_and_sure_events_are_those_of_scipy(runs, rate):
 
 
 def test_the_smallest_errors_have_quantiles():
-    """There scipy returns all runs."""
+    """Where scipy returns all runs."""
     needed = binomial_quantile(1e-40, 13_811, 0.4)
     assert stats.binom.sf(needed, 13_811, 0.4) <= 1e-40 < stats.binom.sf(needed - 1, 13_811, 0.4)
 
