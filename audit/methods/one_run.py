@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import special
 
 from audit.attacks.selection import Family
 from audit.bounds.binomial import binomial_sf
-from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.bounds.one_run import one_run_curve_p_value, one_run_least_mass, one_run_p_value
 from audit.claims import Claim, PureDP
 from audit.events import Event, Statistic
 from audit.exact.roots import brentq
@@ -25,6 +26,7 @@ HALF = 0.5  # share of the canaries that is guessed under a promise with a delta
 # is that for a loss of MORE times the promise, so that the bound can exceed the promise. With 1,000 to 100,000 canaries
 # at mu 0.5 to 2, the median bound is at least 0.94 of that with the best share.
 INSIDE, MORE = 1.9, 1.4
+CLOSE = 1e-5  # relative error of a bound from weights, which are only so exact
 
 
 @register_method(Claim, role="one_run")  # type: ignore[type-abstract]
@@ -66,15 +68,22 @@ class OneRun(Method):
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the budget of one step up to which promises are rejected; 0 if none is."""
-        right, (low, high) = guesses(counts), (0.0, self.claim.budget)
-        if not self.refuted(low, *right):
+        lower = 0.0
+        for surplus, close in self._surpluses(*guesses(counts)):
+            lower = self._last_negative(surplus, lower, close)
+        return lower
+
+    def _last_negative(self, surplus: Callable[[float], float], low: float, close: float) -> float:
+        """Return the budget up to which an increasing function is negative, `low` if it is not below `low` either."""
+        if surplus(low) >= 0:
             return low
-        while self.refuted(high, *right):
+        high = 1.1 * low or self.claim.budget
+        while surplus(high) < 0:
             low, high = high, 2 * high
-        while high - low > 1e-12 * high:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.refuted(middle, *right) else (low, middle)
-        return low
+        budget = brentq(surplus, low, high, xtol=1e-300, rtol=close)
+        while surplus(budget) >= 0:
+            budget *= 1 - close
+        return budget
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
         """Return the counts of as many canaries, if all guesses that the rule could make are right."""
@@ -112,17 +121,35 @@ class OneRun(Method):
         """Return over how many canaries power may rise and fall, as a sawtooth does; 0 if a delta smooths it."""
         return sawtooth(self.claim, truth, self.distance) if self.share(1) is None else 0.0
 
-    def refuted(self, budget: float, correct: int, guessed: int, number: int) -> bool:
-        """Return whether so many right guesses reject that one step loses at most a budget."""
-        promise, error = self.claim.at(budget).group(self.distance), 1 - self.confidence
-        if promise.epsilon_delta is None:
-            return one_run_least_mass(correct, guessed, number, error=error, rarest=promise.rarest) > 1
-        epsilon, delta = promise.epsilon_delta
-        return delta < 1 and one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=number) < error
+    def _surpluses(self, correct: int, guessed: int, number: int) -> list[tuple[Callable[[float], float], float]]:
+        """Return functions of a budget, negative if so many right guesses refute it, and how exact their roots are."""
+        error = 1 - self.confidence
+
+        def promise(budget: float) -> Claim:
+            return self.claim.at(budget).group(self.distance)
+
+        def by_line(budget: float) -> float:
+            epsilon, delta = promise(budget).epsilon_delta or (0.0, 0.0)
+            return one_run_p_value(correct, guessed, epsilon, delta=delta, canaries=number) - error if delta < 1 else 1
+
+        def by_mass(budget: float) -> float:
+            return 1 - one_run_least_mass(correct, guessed, number, error=error, rarest=promise(budget).rarest)
+
+        def by_curve(budget: float) -> float:
+            if budget == 0:
+                return by_line(budget)
+            return one_run_curve_p_value(correct, guessed, number, lines=promise(budget).lines(), error=error) - error
+
+        # Under a curve, both functions bound the probability of so many right guesses or more: the smaller one holds.
+        return [(by_line, 1e-12)] if self.claim.epsilon_delta else [(by_mass, 1e-12), (by_curve, CLOSE)]
 
     def needed(self, guessed: int, number: int) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
-        return fewest(lambda correct: self.refuted(self.claim.budget, correct, guessed, number), guessed, 0)
+
+        def refuted(correct: int) -> bool:
+            return any(surplus(self.claim.budget) < 0 for surplus, _ in self._surpluses(correct, guessed, number))
+
+        return fewest(refuted, guessed, 0)
 
     def check(self, counts: Counts, basis: Basis) -> None:
         """Refuse counts that no rule with this basis can have."""

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 from algorithms.flaxman import GDPC
 from audit.bounds.game import guessing_game_lower
-from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.bounds.one_run import one_run_curve_p_value, one_run_least_mass, one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, RecordCanaries, measure_loss_one_run
 from audit.methods.one_run import OneRun
@@ -56,8 +56,8 @@ def test_the_bound_is_where_the_p_value_crosses(people, delta):
 @pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)], ids=str)
 @pytest.mark.parametrize("people", [1, 4])
 def test_a_curve_is_refuted_up_to_the_bound(claim, people):
-    """Of one step: as many right guesses need all probability just there, and a group has what group privacy makes."""
-    tell = answers(4900, 100)
+    """Of one step: until both tests of as many right guesses no longer refute what group privacy makes of it."""
+    tell = answers(4600, 400)
     result = measure_loss_one_run(
         lambda data, size, rng: people * tell(data // people, size, rng),
         Canaries([0] * 10_000, people=people),
@@ -65,9 +65,14 @@ def test_a_curve_is_refuted_up_to_the_bound(claim, people):
         share=0.5,
         rng=1,
     )
-    below, above = (claim.at(result.measured.budget * factor).group(people).rarest for factor in (1 - 1e-9, 1 + 1e-9))
-    assert one_run_least_mass(4900, 5000, 10_000, error=0.05, rarest=above) <= 1
-    assert one_run_least_mass(4900, 5000, 10_000, error=0.05, rarest=below) > 1
+
+    def refuted(factor):
+        promise = claim.at(result.measured.budget * factor).group(people)
+        mass = one_run_least_mass(4600, 5000, 10_000, error=0.05, rarest=promise.rarest)
+        return mass > 1, one_run_curve_p_value(4600, 5000, 10_000, lines=promise.lines()) < 0.05
+
+    assert any(refuted(1 - 1e-9))
+    assert not any(refuted(1 + 1e-4))
 
 
 def test_the_share_is_known_before_the_run():

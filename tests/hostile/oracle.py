@@ -21,6 +21,7 @@ PLAYERS = 1, 0.5, 0.25  # shares of the best stake
 POWER, UNSEEN = 0.8, 0.9  # of a minimum detectable loss; share of strange outputs from which on there is no power
 ORDERS = [10 ** (k / 500) for k in range(1, 2001)]  # of Renyi divergences: any is valid
 NORMAL = NormalDist()
+SHAPES = (0.5, 0.2), (0.35, 0.07), (0.2, 0.03)  # of weights of numbers of right guesses
 
 Json = dict[str, Any]
 
@@ -347,9 +348,10 @@ def variation(event: Event, delta: float) -> bool:
 
 
 def one_run(event: Event, budget: float) -> bool:
-    """Steinke, Nasr and Jagielski with a delta by Stein's equation; for other promises Mahloujifar and others."""
+    """Steinke, Nasr and Jagielski with a delta by Stein's equation; for curves Mahloujifar and others, or weights."""
     if event.kind == "gaussian":
-        return _least_mass(event, budget * event.distance) > 1
+        mu = budget * event.distance
+        return _least_mass(event, mu) > 1 or any(_weighed(event, mu, *shape) for shape in SHAPES)
     odds, delta = 1 / (1 + math.exp(-budget * event.distance)), event.forgiven(budget)
     chance = tail(event.right, event.guesses, odds)
     if delta and chance < 1:
@@ -369,6 +371,52 @@ def _least_mass(event: Event, mu: float) -> float:
         added = more * number / (event.guesses - fewer)
         mass, wrong, right = mass + added, wrong + more, right + added * fewer / number
     return mass
+
+
+def _weighed(event: Event, mu: float, power: float, part: float) -> bool:
+    """Weigh each number of other right guesses; the weights and odds of `one_run_curve_p_value`, for all numbers."""
+    right, guesses, number, error = event.right, event.guesses, event.runs, event.all_error
+    low = math.exp(max(0.0, mu * (mu / 2 - NORMAL.inv_cdf(right / number)))) if 0 < right < number else 1.0
+    base = max(part * error, tail(right, guesses, low / (1 + low)))
+    if right <= guesses * low / (1 + low) or mu == 0:
+        return False
+
+    def paid(weight: float, rise: float) -> float:
+        return weight * (low + rise * weight**power / (1 + power))
+
+    def weights(rise: float) -> tuple[list[float], list[float]]:
+        """Return those below the number of right guesses, and the others downwards; the last of both should agree."""
+        below, above = [0.0], [0.0]
+        for w in range(right):
+            least, most = 0.0, (w * below[-1] + base) / (guesses - w) / low
+            for _ in range(50):
+                middle = (least + most) / 2
+                owed = (w * below[-1] + base) / (guesses - w)
+                least, most = (middle, most) if paid(middle, rise) < owed else (least, middle)
+            below.append(most)
+        for w in range(guesses, right - 1, -1):
+            above.append(min(1.0, (1 - base + (guesses - w) * paid(above[-1], rise)) / w))
+        return below, above
+
+    near, far = -20.0, 30.0
+    for _ in range(40):
+        middle = (near + far) / 2
+        below, above = weights(math.exp(middle))
+        near, far = (middle, far) if below[-1] > above[-1] else (near, middle)
+    below, above = weights(math.exp(far))
+    below[-1] = max(below[-1], above[-1])
+    both = [*below, *above[-2:0:-1], 0.0]
+    excess = max(
+        (w >= right) - w * both[w] + (guesses - w) * paid(both[w + 1], math.exp(far)) for w in range(guesses + 1)
+    )
+    levels = [max(both) * (k / 200) ** 2 for k in range(201)]
+    deltas = [_normal_delta(mu, math.log(low + math.exp(far) * level**power)) for level in levels]
+    price = sum((b - a) * (p + q) / 2 for a, b, p, q in zip(levels, levels[1:], deltas, deltas[1:], strict=False))
+    return excess + number * price < error
+
+
+def _normal_delta(mu: float, epsilon: float) -> float:
+    return NORMAL.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * NORMAL.cdf(-mu / 2 - epsilon / mu)
 
 
 TESTS: dict[str, Callable[[Event, float], bool]] = {

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
-from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.bounds.one_run import one_run_curve_p_value, one_run_least_mass, one_run_p_value
 from audit.claims import ZCDP, Claim, GaussianDP, PureDP
 
 
@@ -82,6 +82,27 @@ def laws(guesses, canaries, claim):
         yield seldom * binom.sf(k - 1, guesses, rate) + (1 - seldom) * binom.sf(k - 1, guesses, 0.5)
 
 
+def most_probable(correct, guesses, canaries, claim):
+    """The largest P(so many right guesses or more) of all laws that keep the promise, by linear programming.
+
+    For each epsilon the promise limits a sum over the numbers of other right guesses: of how much likelier it is that
+    one more guess is right than exp(epsilon) times that it is wrong, where it is likelier.
+    """
+    odds = np.exp(np.linspace(0, 5, 41))
+    j, rows, limits = np.arange(guesses), [], []
+    for place, level in enumerate(odds):  # variables: the law, then the positive parts of all excesses
+        excess = np.zeros((guesses, guesses + 1 + odds.size * guesses))
+        excess[j, j + 1], excess[j, j] = j + 1, -level * (guesses - j)
+        excess[j, guesses + 1 + place * guesses + j] = -1
+        together = np.zeros(excess.shape[1])
+        together[guesses + 1 + place * guesses + j] = 1
+        rows += [*excess, together]
+        limits += [0.0] * guesses + [canaries * claim.delta_at(math.log(level))]
+    law = np.arange(len(rows[0])) <= guesses
+    objective = -1.0 * (law & (np.arange(law.size) >= correct))
+    return -linprog(objective, rows, limits, law[None], [1.0]).fun
+
+
 CLAIMS = pytest.mark.parametrize("claim", [GaussianDP(0.5), GaussianDP(1.0), ZCDP(0.5)], ids=str)
 
 
@@ -92,6 +113,39 @@ def test_no_law_that_keeps_the_promise_is_impossible(claim, guesses, canaries):
     for law in [*laws(guesses, canaries, claim), binom.sf(np.arange(guesses + 1) - 1, guesses, ndtr(claim.shift / 2))]:
         for correct, tail in enumerate(law):
             assert not 1e-12 < tail < 1 or not refuting(correct, guesses, canaries, claim, error=tail * (1 - 1e-9))
+            for error in (0.5, 0.05, 1e-4):
+                p_value = one_run_curve_p_value(correct, guesses, canaries, lines=claim.lines(), error=error)
+                assert p_value >= tail * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("claim", "guesses", "canaries", "correct"),
+    [
+        (GaussianDP(0.5), 12, 30, 11),
+        (GaussianDP(0.3), 25, 100, 22),
+        (GaussianDP(0.5), 40, 500, 37),
+        (ZCDP(0.1), 20, 80, 18),
+        (ZCDP(0.1), 40, 1000, 38),
+    ],
+)
+def test_a_curve_allows_no_more_than_the_worst_law_has(claim, guesses, canaries, correct):
+    """The p-value is never below it, and there is no room: the mass refutes at an error of 1.3 times as much."""
+    most = most_probable(correct, guesses, canaries, claim)
+    assert 0.005 < most < 0.2
+    for error in (most, 0.05, 1e-3):
+        assert one_run_curve_p_value(correct, guesses, canaries, lines=claim.lines(), error=error) >= most * (1 - 1e-6)
+    assert one_run_curve_p_value(correct, guesses, canaries, lines=claim.lines(), error=most) < 2 * most
+    assert refuting(correct, guesses, canaries, claim, error=1.3 * most)
+
+
+@pytest.mark.parametrize(
+    ("guesses", "correct", "mass", "more"),
+    [(520, 399, 0.3458, 0.3541), (460, 427, 0.7203, 0.7314), (1600, 1587, 1.4075, 1.4267)],
+)
+def test_a_curve_proves_more_than_the_mass(guesses, correct, mass, more):
+    """Typical numbers of right guesses about 10,000 canaries with normal noise of mu 0.5, 1 and 2."""
+    assert smallest_mu(correct, guesses, 10_000) == pytest.approx(mass, abs=2e-4)
+    assert one_run_curve_p_value(correct, guesses, 10_000, lines=GaussianDP(more).lines()) < 0.05
 
 
 @CLAIMS
@@ -149,3 +203,10 @@ def test_far_out_a_delta_still_counts():
 def test_nothing_guessed_rightly_refutes_nothing():
     for correct, guesses in ((0, 0), (0, 5), (2, 5)):
         assert one_run_least_mass(correct, guesses, 9, error=0.05, rarest=GaussianDP(0.0).rarest) == 0.05
+        assert one_run_curve_p_value(correct, guesses, 9, lines=GaussianDP(1.0).lines()) == 1
+
+
+def test_a_curve_beyond_all_floats_refutes_nothing():
+    """Also where too many numbers would need a weight."""
+    assert one_run_curve_p_value(90, 100, 1000, lines=GaussianDP(1000.0).lines()) == 1
+    assert one_run_curve_p_value(900_000, 10**6, 10**6, lines=GaussianDP(0.1).lines()) == 1

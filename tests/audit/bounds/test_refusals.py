@@ -9,7 +9,7 @@ from audit.bounds.betting import betting_lower
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
 from audit.bounds.limits import check_confidence, clopper_pearson_lower, clopper_pearson_upper
-from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.bounds.one_run import one_run_curve_p_value, one_run_least_mass, one_run_p_value
 from audit.bounds.rectangle import delta_lower, rectangle, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import GaussianDP
@@ -65,6 +65,10 @@ def least_mass(correct=3, canaries=9, error=0.05):
     return one_run_least_mass(correct, 5, canaries, error=error, rarest=GaussianDP(1.0).rarest)
 
 
+def of_curve(correct=3, canaries=9, error=0.05):
+    return one_run_curve_p_value(correct, 5, canaries, lines=GaussianDP(1.0).lines(), error=error)
+
+
 def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
     return renyi_variational_lower(values, y, x, order=order, confidence=0.9)
 
@@ -82,9 +86,19 @@ def variational(values=(0.0, 1.0), y=(1, 2), x=(2, 1), order=1.0):
         (lambda delta: approx(1, 2, 3, delta=delta), *DELTA),
         (lambda distance: approx(1, 2, 3, delta=0.1, distance=distance), *DISTANCE),
         (lambda canaries: one_run_p_value(1, 5, 1.0, canaries=canaries), (4,), "canaries must be at least the guesses"),
-        (lambda canaries: least_mass(canaries=canaries), (4,), "canaries must be at least the guesses, 5, got 4"),
-        (lambda error: least_mass(error=error), (1.0,), r"error must be in \(0, 1\), got 1\.0"),
-        (lambda correct: least_mass(correct), (6,), "events must be between 0 and the number of runs, got"),
+        *(
+            case
+            for bound in (least_mass, of_curve)
+            for case in (
+                (
+                    lambda canaries, bound=bound: bound(canaries=canaries),
+                    (4,),
+                    "must be at least the guesses, 5, got 4",
+                ),
+                (lambda error, bound=bound: bound(error=error), (1.0,), r"error must be in \(0, 1\), got 1\.0"),
+                (bound, (6,), "events must be between 0 and the number of runs, got"),
+            )
+        ),
         (lambda value: variational(values=(0.0, value)), (math.nan, math.inf), "values must be finite, got"),
         (
             lambda value: variational(values=(value, math.nan)),

@@ -246,12 +246,12 @@ def plain(result):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "one-run zcdp"])
 def test_a_promise_is_rejected_up_to_the_bound_and_no_further(saved, kind):
-    """A grid of orders lets a Renyi divergence differ by a thousandth."""
+    """A grid of orders lets a Renyi divergence differ by a thousandth, one of lines the weights of one run by three."""
     result = saved[kind]
     body = plain(result)
     assert verdicts(body) == {result.verdict}
     events = [Event(body, one["counts"], one["basis"]) for one in (body, *body["others"])]
-    near = 1e-3 if result.claim.kind == "zcdp" else 1e-5
+    near = 3e-3 if kind == "one-run gaussian" else 1e-3 if result.claim.kind == "zcdp" else 1e-5
     if bound := result.measured.budget:
         beyond = near if "bets" not in result.bound else 0.0051  # bets test budgets of a grid
         rejected = [any(event.rejects(bound * by) for event in events) for by in (1 - near, 1 + beyond)]
