@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from audit.bounds.one_run import one_run_curve_p_value, one_run_least_mass, one_run_p_value
 from audit.claims import ZCDP, Claim, GaussianDP, PureDP
+from audit.methods.one_run import OneRun
 
 
 def refuting(correct, guesses, canaries, claim, error=0.05):
@@ -153,8 +154,10 @@ def test_a_curve_proves_more_than_the_mass(guesses, correct, mass, more):
 def test_canaries_that_lose_more_together_are_not_accused(claim, guesses, canaries):
     """Exact laws, and the mistake of leaving out whom the rule does not guess."""
     found, mistaken = (least_refuting(guesses, number, claim) for number in (canaries, guesses))
+    weighed = OneRun(claim, 1, 0.95).needed(guesses, canaries)
+    assert weighed < found
     tails = list(laws(guesses, canaries, claim))
-    assert 0.01 < max(law[found] for law in tails) <= 0.05  # so that it is no empty bound
+    assert 0.01 < max(law[found] for law in tails) < max(law[weighed] for law in tails) <= 0.05  # no empty bounds
     assert max(law[mistaken] for law in tails) > 0.4
 
 
