@@ -23,8 +23,9 @@ TINY = 1e-290  # probabilities below it lose digits
 # For few guesses the first is the best, for many the last.
 SHAPES = ((0.5, 0.2), (0.35, 0.07), (0.2, 0.03))
 PIECES = 40  # trapezoids of the sum over levels
-LARGEST, WIDEST = 500.0, 4000  # epsilon from which sums overflow; numbers of guesses with a weight
+LARGEST, WIDEST = 200.0, 4000  # epsilon from which sums overflow; numbers of guesses with a weight
 SETTLED = 100  # repetitions after which the weights of the largest numbers no longer move
+STEPS = 1.0, 4.0, 16.0, 64.0  # from the first guess of a logarithm, until its root is between two of them
 
 
 def one_run_p_value(
@@ -176,7 +177,7 @@ def one_run_curve_p_value(
         # Deltas are convex in exp(epsilon), and in the level: interpolation and trapezoids make them larger at most.
         delta = np.interp(low + rise * level**power, odds, deltas)
         paid = float(np.sum((delta[1:] + delta[:-1]) / 2 * np.diff(level)))
-        p_value = min(p_value, max(0.0, float(excess.max())) + bits * paid)
+        p_value = min(p_value, max(float(excess.max()), 0.0) + bits * paid)
     return p_value
 
 
@@ -192,7 +193,8 @@ def _weights(correct: int, guesses: int, low: float, power: float, base: float) 
         return 0.0, first, np.empty(0)
 
     def below(rise: float) -> list[float]:
-        weight, weights = 0.0, []
+        weights: list[float] = []
+        weight = 0.0
         for number in range(first, correct):
             z = (number * weight + base) / (guesses - number)
             for _ in range(3 if weights else 12):  # Newton's method, from the weight before
@@ -215,11 +217,9 @@ def _weights(correct: int, guesses: int, low: float, power: float, base: float) 
 
     # About what makes exp(epsilon) at the largest weight, 2 / guesses, as large as the odds of the guesses.
     near = math.log(max(correct / (guesses - correct + 0.5) - low, 0.1 * low)) - power * math.log(2 / guesses)
-    far = next((near - step for step in (1.0, 4.0, 16.0) if surplus(near - step) > 0), None)
-    rise = 0.0
-    if far is not None:
-        above_all = next(near + step for step in (1.0, 4.0, 16.0, 64.0) if surplus(near + step) <= 0)
-        rise = math.exp(brentq(surplus, far, above_all, xtol=1e-4))
+    less = next((near - step for step in STEPS if surplus(near - step) > 0), None)
+    more = next((near + step for step in STEPS if surplus(near + step) <= 0), None)
+    rise = 0.0 if less is None or more is None else math.exp(brentq(surplus, less, more, xtol=1e-4))
     lower, upper = below(rise), above(rise)
     return rise, first, np.array([*lower[:-1], max(lower[-1], upper[0]), *upper[1:]])
 
