@@ -51,7 +51,7 @@ OTHERS: dict[str, tuple[str, float, dict[str, Any]]] = {  # by kind: words, plac
     "one": ("limit of one threshold (medians)", 0.0, {"marker": "|", "color": GRAY, "markersize": 14}),
     "any": ("limit of every valid method (medians)", 0.0, {"marker": "|", "color": BLACK, "markersize": 14}),
     "independent": (
-        "as if canaries were independent: no bound, refutes\na sound algorithm {independent} of {runs} times (ours: {ours})",
+        "independent canaries, no bound: refute a sound\nalgorithm {independent} of {runs} times, and ours {ours}",
         0.0,
         {"marker": "x", "color": ORANGE},
     ),
