@@ -53,7 +53,7 @@ def test_the_bound_is_where_the_p_value_crosses(people, delta):
         assert people * result.measured.epsilon == pytest.approx(1.254330359, abs=1e-8)
 
 
-@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("claim", [GaussianDP(1.0), ZCDP(0.5)], ids=str)  # up to .7 s: 5,000 guesses
 @pytest.mark.parametrize("people", [1, 4])
 def test_a_curve_is_refuted_up_to_the_bound(claim, people):
     """Of one step: until both tests of as many right guesses no longer refute what group privacy makes of it."""
