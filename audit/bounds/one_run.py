@@ -156,10 +156,12 @@ def one_run_curve_p_value(
     checked_counts(correct, guesses)
     bits = _checked_bits(guesses, canaries)
     fraction("error", error)
-    finite = lines[0] <= LARGEST
-    if finite.sum() < 2:
+    odds, place = np.unique(
+        np.exp(lines[0][lines[0] <= LARGEST]), return_index=True
+    )  # tiny epsilons have one exponential
+    if odds.size < 2:
         return 1.0
-    odds, deltas = np.exp(lines[0][finite]), lines[1][finite]
+    deltas = lines[1][place]
     touched = deltas - odds * np.gradient(deltas, odds)  # probability of the event at which a line is tight
     low = float(np.interp(-correct / bits, -touched, odds))
     if correct <= guesses * low / (1 + low):

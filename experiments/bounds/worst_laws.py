@@ -32,10 +32,11 @@ from audit import (
 from audit.bounds.betting import growth, rates, score_growth, total
 from audit.bounds.game import approx_game_lower, guessing_game_lower
 from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.one_run import one_run_least_mass, one_run_p_value
+from audit.bounds.one_run import one_run_p_value
 from audit.bounds.rectangle import delta_lower, two_sample_lower
 from audit.bounds.renyi import renyi_event_lower, renyi_variational_lower
 from audit.claims import Claim
+from audit.methods import OneRun
 from audit.methods.betting import prior
 
 Floats = NDArray[np.float64]
@@ -176,8 +177,8 @@ def one_run_together(mu: float, canaries: int, guesses: int, seldom: float) -> D
         right = rng.binomial(guesses, np.where(rng.random(audits) < seldom, rate, 0.5))
 
         def bounds(confidence: float) -> Floats:
-            mass = partial(one_run_least_mass, error=1 - confidence, rarest=GaussianDP(mu).rarest)
-            return np.array([math.inf if mass(int(v), guesses, canaries) > 1 else math.nan for v in right])
+            needed = OneRun(GaussianDP(mu), 1, confidence).needed(guesses, canaries)
+            return np.where(right >= needed, math.inf, math.nan)
 
         return bounds  # only verdicts, no bounds
 
