@@ -71,7 +71,8 @@ class Statistic:
             raise
         except Exception as error:
             if self.entry is not None:
-                got = f"got outputs of shape {outputs.shape[1:]}"
+                shape = outputs.shape[1:]
+                got = f"got outputs of shape {shape}" if shape else "got single numbers, which are called output"
                 raise ValueError(f"{self.name} must be inside outputs, {got}") from None
             raise ValueError(f"{self.name} raises {type(error).__name__}: {printable(str(error))}") from error
         if values.dtype.kind == "U":

@@ -99,6 +99,7 @@ def test_a_statistic_reads_what_its_name_says(statistic, name, outputs, scores):
     ("statistic", "outputs", "words"),
     [
         (cell(3), np.zeros((5, 3)), r"output\[3\] must be inside outputs, got outputs of shape \(3,\)"),
+        (cell(0), np.zeros(5), r"output\[0\] must be inside outputs, got single numbers, which are called output"),
         (agreement([(0,), (3,)], [0, 0], [1, 1]), np.zeros((5, 3)), r"output\[0\], \[3\] raises IndexError: index 3"),
         (cell(), np.zeros((5, 3)), r"output must give one score a run, got shape \(5, 3\) for 5 runs"),
         (Statistic("root", lambda v: v * np.nan), np.zeros(5), "root must not be NaN, got 5 of 5 scores"),
