@@ -50,8 +50,8 @@ class KnownBug:
     event: str
     size: int
     replayed: str = ""
-    _: KW_ONLY
     loss: float = math.inf
+    _: KW_ONLY
     found: Literal["counts", "witness", "refused", "replay"] = "counts"
 
     def __post_init__(self) -> None:
