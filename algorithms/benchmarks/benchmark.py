@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from algorithms.noise import TwoTailedGeometric
 from algorithms.noise.counts import Pair, PureBudget, chunks
 
-__all__ = ["Benchmark", "PureQueryMechanism", "QueryMechanism", "check_answers", "check_pair", "unique_rows"]
-
+__all__ = [
+    *("Benchmark", "Floats", "PureQueryMechanism", "QueryMechanism", "check_answers", "check_pair", "unique_rows")
+]
 
 Floats = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
-from algorithms.benchmarks.benchmark import QueryMechanism, check_pair
+from algorithms.benchmarks.benchmark import Floats, QueryMechanism, check_pair
 from algorithms.noise.counts import Pair, leaf_counts
 from audit.arguments import real_number, whole_number
 from audit.claims import PureDP
@@ -28,7 +28,6 @@ from audit.exact import LossDistribution, compose_losses, loss_from_logs
 
 __all__ = ["CellKey"]
 
-Floats = NDArray[np.float64]
 LARGEST = 15  # largest allowed change, in people: up to this limit the solver finds every table
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from algorithms import noise
-from algorithms.benchmarks.benchmark import PureQueryMechanism, check_answers
+from algorithms.benchmarks.benchmark import Floats, PureQueryMechanism, check_answers
 from audit.arguments import whole_number
 
 __all__ = ["Laplace", "LaplaceParallel", "NoisyHist1", "NoisyHist2", "PrefixSum", "TruncatedGeometric"]
-
-Floats = NDArray[np.float64]
 
 
 class Laplace(PureQueryMechanism):
@@ -118,20 +116,16 @@ class TruncatedGeometric(PureQueryMechanism):
         if self.epsilon > 1:
             raise ValueError(f"epsilon must be at most 1, got {self.epsilon}")
         whole_number("people", self.people, least=1)
-        if self._total >= 2**63:
+        if self._power_and_total[1] >= 2**63:
             raise ValueError(f"people must be few enough for probabilities in 63 bits, got {self.people}")
 
     @property
-    def _power(self) -> int:
-        return 1 << math.ceil(math.log(2 / self.epsilon))
-
-    @property
-    def _total(self) -> int:
-        total: int = (2 * self._power + 1) * (self._power + 1) ** (int(self.people) - 1)
-        return total
+    def _power_and_total(self) -> tuple[int, int]:
+        power = 1 << math.ceil(math.log(2 / self.epsilon))
+        return power, (2 * power + 1) * (power + 1) ** (int(self.people) - 1)
 
     def _run(self, answers: Floats, runs: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        released = rng.integers(1, self._total, (runs, answers.size), endpoint=True)
+        released = rng.integers(1, self._power_and_total[1], (runs, answers.size), endpoint=True)
         for query, count in enumerate(answers):
             released[:, query] = np.searchsorted(self._scaled_cdf(int(count)), released[:, query])
         return released
@@ -139,7 +133,10 @@ class TruncatedGeometric(PureQueryMechanism):
     def _log_law(self, outputs: NDArray[np.generic], answers: Floats) -> Floats:
         possible = np.asarray(np.isin(outputs, np.arange(self.people + 1)).all(axis=1))
         index = np.where(possible[:, None], outputs, 0).astype(np.int64)
-        log_p = sum((self._logpmf(int(count))[index[:, i]] for i, count in enumerate(answers)), np.zeros(len(index)))
+        log_p = np.zeros(len(index))
+        for query, count in enumerate(answers):
+            log_pmf = np.log(np.diff(self._scaled_cdf(int(count)), prepend=0)) - math.log(self._power_and_total[1])
+            log_p += log_pmf[index[:, query]]
         return np.where(possible, log_p, -np.inf)
 
     def _answers(self, queries: ArrayLike) -> Floats:
@@ -150,13 +147,10 @@ class TruncatedGeometric(PureQueryMechanism):
         return counts
 
     def _scaled_cdf(self, count: int) -> NDArray[np.int64]:
-        """Distribution function of the released count times `_total`, in whole numbers, shape (people + 1,)."""
-        power, people, total = self._power, int(self.people), self._total
+        """Distribution function of the released count times the total, in whole numbers, shape (people + 1,)."""
+        people, (power, total) = int(self.people), self._power_and_total
         below = [power ** (count - z) * (power + 1) ** (people - count + z) for z in range(count)]
         above = [
             total - power ** (z - count + 1) * (power + 1) ** (people - 1 - z + count) for z in range(count, people)
         ]
         return np.array([*below, *above, total])
-
-    def _logpmf(self, count: int) -> Floats:
-        return np.asarray(np.log(np.diff(self._scaled_cdf(count), prepend=0)) - math.log(self._total))

@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import PureQueryMechanism, check_pair
+from algorithms.benchmarks.benchmark import Floats, PureQueryMechanism, check_pair
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
 
 __all__ = ["ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4"]
-
-Floats = NDArray[np.float64]
 
 
 class _NoisyMax(PureQueryMechanism):
@@ -88,18 +86,15 @@ class ReportNoisyMax3(_NoisyMax):
     pick: ClassVar[Literal["argmax", "max"]] = "max"
 
     def _log_law(self, outputs: NDArray[Any], answers: Floats) -> Floats:
-        noise = outputs - answers[:, None]
-        log_cdf = self._log_cdf(noise)
+        log_pdf, log_cdf = self._laws(outputs - answers[:, None])
         with np.errstate(invalid="ignore"):  # -inf minus -inf, where the output is impossible
             others = log_cdf.sum(axis=0) - log_cdf
         possible = np.isfinite(log_cdf).all(axis=0)
-        return np.where(possible, logsumexp(self._log_pdf(noise) + np.where(possible, others, 0.0), axis=0), -np.inf)
+        return np.where(possible, logsumexp(log_pdf + np.where(possible, others, 0.0), axis=0), -np.inf)
 
-    def _log_pdf(self, noise: Floats) -> Floats:
-        return self._noise().logpdf(noise)
-
-    def _log_cdf(self, noise: Floats) -> Floats:
-        return laplace_log_cdf(noise, self._noise().scale)
+    def _laws(self, noise: Floats) -> tuple[Floats, Floats]:
+        """Log density and log distribution function of the noise."""
+        return self._noise().logpdf(noise), laplace_log_cdf(noise, self._noise().scale)
 
 
 class ReportNoisyMax4(ReportNoisyMax3):
@@ -114,12 +109,11 @@ class ReportNoisyMax4(ReportNoisyMax3):
     def support_masses(self, pair: Pair) -> tuple[float, float]:
         """Return the probability on `x` of outputs that are impossible on `y`, and the reverse."""
         x, y = check_pair(pair)
-        below_y, below_x = (np.exp(self._log_cdf(one.max() - other).sum()) for one, other in ((y, x), (x, y)))
+        below_y, below_x = (np.exp(self._laws(one.max() - other)[1].sum()) for one, other in ((y, x), (x, y)))
         return float(below_y), float(below_x)
 
-    def _log_pdf(self, noise: Floats) -> Floats:
-        return np.where(noise >= 0, -noise / self._noise().scale - np.log(self._noise().scale), -np.inf)
-
-    def _log_cdf(self, noise: Floats) -> Floats:
+    def _laws(self, noise: Floats) -> tuple[Floats, Floats]:
+        scale = self._noise().scale
         with np.errstate(divide="ignore"):
-            return np.log(-np.expm1(-np.maximum(noise, 0.0) / self._noise().scale))
+            log_cdf = np.log(-np.expm1(-np.maximum(noise, 0.0) / scale))
+        return np.where(noise >= 0, -noise / scale - np.log(scale), -np.inf), log_cdf

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from algorithms.benchmarks.benchmark import PureQueryMechanism, unique_rows
+from algorithms.benchmarks.benchmark import Floats, PureQueryMechanism, unique_rows
 from algorithms.benchmarks.sparse_vector import ABOVE, BELOW, SVT1, SVT4
 from algorithms.noise import Laplace
 from algorithms.noise.quadrature import Panels, gauss, laplace_log_cdf
@@ -22,7 +22,6 @@ from audit.claims import PureDP
 
 __all__ = ["SVT3", "NumericalSVT", "SVT34Parallel"]
 
-Floats = NDArray[np.float64]
 BLOCK = 2**18  # answers whose likelihood is computed at a time
 
 
@@ -51,18 +50,16 @@ class NumericalSVT(SVT1):
         codes, published = released[:, 0], released[:, 1]
         density = np.full(len(released), -np.inf)
         legal = self._legal(codes) & ((codes == ABOVE) | (published == 0)).all(axis=1)
-        density[legal] = self._log_density(codes[legal].astype(np.int8), published[legal], answers)
+        codes, published = codes[legal].astype(np.int8), published[legal]
+        log_noise = np.where(codes == ABOVE, self._release_noise().logpdf(published - answers), 0.0)
+        density[legal] = log_noise.sum(axis=1) + self._log_codes(codes, published, answers)
         return density
 
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return answers + self._release_noise().sample(compared.shape, rng)
 
-    def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        return np.asarray(super()._log_law(codes, answers) + self._log_published(codes, published, answers))
-
-    def _log_published(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        log_noise = self._release_noise().logpdf(published - answers)
-        return np.asarray(np.where(codes == ABOVE, log_noise, 0.0).sum(axis=1))
+    def _log_codes(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
+        return super()._log_law(codes, answers)
 
 
 class SVT3(NumericalSVT):
@@ -82,14 +79,14 @@ class SVT3(NumericalSVT):
     def _published(self, answers: Floats, compared: Floats, rng: np.random.Generator) -> Floats:
         return compared
 
-    def _log_density(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
-        density = self._log_published(codes, published, answers)
+    def _log_codes(self, codes: NDArray[np.int8], published: Floats, answers: Floats) -> Floats:
+        density = np.empty(len(codes))
         # The largest possible noise of the threshold, given the released answers.
         highest = np.where(codes == ABOVE, published, np.inf).min(axis=1) - self.threshold
         rows, which = unique_rows(codes == BELOW)
         for row, below in enumerate(rows):
             runs = np.flatnonzero(which == row)
-            density[runs] += self._log_below(answers[below.astype(bool)], highest[runs])
+            density[runs] = self._log_below(answers[below.astype(bool)], highest[runs])
         return density
 
     def _log_below(self, answers: Floats, highest: Floats) -> Floats:

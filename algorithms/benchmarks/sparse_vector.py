@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.benchmarks.benchmark import PureQueryMechanism, check_pair, unique_rows
+from algorithms.benchmarks.benchmark import Floats, PureQueryMechanism, check_pair, unique_rows
 from algorithms.noise import Laplace
 from algorithms.noise.counts import Pair
 from algorithms.noise.quadrature import Panels, laplace_log_cdf
@@ -24,7 +24,6 @@ from audit.arguments import whole_number
 __all__ = ["ABOVE", "BELOW", "SVT1", "SVT2", "SVT4", "SVT5", "SVT6", "UNREACHED", "SparseVector"]
 
 ABOVE, BELOW, UNREACHED = 1, 0, -1
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 
 

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from audit.cli.exits import INTERRUPTED, USAGE, complain
 
@@ -47,7 +47,12 @@ def supervised(work: Callable[[], None], name: str) -> None:
     global _report
     # No core dumps: they would contain the data. Child processes inherit the limit.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    _open_standard_streams()
+    # Closed standard streams are opened on /dev/null; else the next opened file would get their output.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - stays open
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - stays open
     watched = {signal.SIGCHLD, signal.SIGALRM}
     watched |= {number for number in (*ENDINGS, signal.SIGTSTP) if signal.getsignal(number) != signal.SIG_IGN}
     signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems discard ignored signals even if blocked
@@ -71,20 +76,22 @@ def supervised(work: Callable[[], None], name: str) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.register_at_fork(after_in_child=lambda: install_signal_handlers(signal.SIG_DFL))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        _run(work)
+        code: Any = USAGE
+        try:
+            work()
+        except SystemExit as left:
+            code = left.code
+        except KeyboardInterrupt:  # a signal in the last steps, after the result was saved
+            code = INTERRUPTED
+        finally:
+            install_signal_handlers(signal.SIG_IGN)
+            if _report.child == os.getpid():  # not a fork of the child
+                _report.code = 1 + code
+        sys.exit(code)
     code = _watch(child, watched, name)
     os.kill(guard, signal.SIGKILL)
     os.waitpid(guard, 0)
     sys.exit(code)
-
-
-def _open_standard_streams() -> None:
-    """Open closed standard streams on /dev/null; else the next opened file would get their output."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
-    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - stays open
-    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115 - stays open
 
 
 def set_deadline(seconds: float | None, advice: str) -> None:
@@ -109,22 +116,6 @@ def install_signal_handlers(action: signal.Handlers | Callable[..., None] = _int
     for number in ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:  # ignored by nohup, for example
             signal.signal(number, action)
-
-
-def _run(work: Callable[[], None]) -> NoReturn:
-    """Run the command and report its exit code, except in a fork of the child."""
-    code: Any = USAGE
-    try:
-        work()
-    except SystemExit as left:
-        code = left.code
-    except KeyboardInterrupt:  # a signal in the last steps, after the result was saved
-        code = INTERRUPTED
-    finally:
-        install_signal_handlers(signal.SIG_IGN)
-        if _report.child == os.getpid():
-            _report.code = 1 + code
-    sys.exit(code)
 
 
 def _watch(child: int, watched: set[signal.Signals], name: str) -> int:

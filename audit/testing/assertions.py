@@ -60,7 +60,7 @@ def assert_loss_within(
     'not refuted'
     """
     __tracebackhide__ = True
-    return _audit("not refuted", mechanism, pair, claim, confidence, rng, options)
+    return _audit("not refuted", mechanism, pair, claim, options | {"confidence": confidence, "rng": rng})
 
 
 def assert_loss_detected(
@@ -82,17 +82,11 @@ def assert_loss_detected(
     'violated'
     """
     __tracebackhide__ = True
-    return _audit("violated", mechanism, pair, claim, confidence, rng, options)
+    return _audit("violated", mechanism, pair, claim, options | {"confidence": confidence, "rng": rng})
 
 
 def _audit(
-    expected: Verdict,
-    mechanism: Mechanism,
-    pair: NeighborPair,
-    claim: Claim | None,
-    confidence: float | None,
-    rng: Seed | Literal["fixed"],
-    arguments: dict[str, Any],
+    expected: Verdict, mechanism: Mechanism, pair: NeighborPair, claim: Claim | None, arguments: dict[str, Any]
 ) -> AuditResult:
     """Run an audit, keep its result for the report of the test session, and return it if it is as expected."""
     __tracebackhide__ = True
@@ -102,25 +96,30 @@ def _audit(
     test = running()
     call = 0 if test is None else next(test.calls)
     options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"} | ({} if test is None else test.options)
+    if arguments["confidence"] is None:
+        del arguments["confidence"]
+    if _is_fixed(arguments["rng"]):
+        del arguments["rng"]
     options |= arguments
-    if confidence is not None:
-        options["confidence"] = confidence
-    if not (isinstance(rng, str) and rng == "fixed"):
-        options["rng"] = rng
-    if isinstance(options["rng"], str) and options["rng"] == "fixed":
+    if _is_fixed(options["rng"]):
         options["rng"] = 0 if test is None else seed_of(test.seed, test.name, call)
     if test is not None and test.runs is not None:
         options["size"] = test.runs
     result = measure_loss(mechanism, pair, promised, **options)
     if any(note.startswith(STOPPED.partition("{")[0]) for note in result.notes):
         raise KeyboardInterrupt  # an early audit returns what it has, but Ctrl-C must end the session
-    command = None if test is None else test.command()
+    command = None
     if test is not None:
+        command = test.command()
         result = replace(result, provenance={**result.provenance, "command": command})
         test.keep(call=call, expected=expected, audit=result.to_dict())
     if result.verdict != expected:
         raise AssertionError(_in_words(expected, result, command, seeded=options["rng"] is not None))
     return result
+
+
+def _is_fixed(rng: Any) -> bool:
+    return isinstance(rng, str) and rng == "fixed"
 
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:

@@ -11,7 +11,8 @@ import json
 import math
 import os
 import shlex
-from collections.abc import Collection, Generator, Iterator
+from collections import Counter
+from collections.abc import Collection, Generator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,10 @@ __all__ = ["audit_rng"]
 
 ATTRIBUTE = "plaudit"  # of test reports: pytest-xdist sends it to the main process
 PROPERTIES = ("verdict", "promised", "neighbors", "measured", "confidence", "detectable", "runs", "seed")
+KINDS = {  # by expected verdict: the kind of audit, and the error that chance may cause
+    "not refuted": ("promises", "if every promise holds, one is called violated"),
+    "violated": ("known bugs", "if there is no bug, one is reported"),
+}
 OPTIONS = pytest.StashKey[list[str]]()  # command-line options of the session
 
 
@@ -45,24 +50,13 @@ def audit_rng(request: pytest.FixtureRequest) -> np.random.Generator:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("plaudit", "audits of privacy loss")
-    group.addoption(
-        "--audit-seed",
-        type=partial(_whole, least=0),
-        metavar="N",
-        help="seed of all audits and of audit_rng, besides the node id of the test (default: that of [tool.plaudit] in "
-        "pyproject.toml, or 0)",
-    )
-    group.addoption(
-        "--audit-runs",
-        type=partial(_whole, least=8),
-        metavar="N",
-        help="runs of every audit asserted, in place of its size",
-    )
-    group.addoption(
-        "--audit-report",
-        metavar="FILE.json",
-        help="write all audits of the session to a file (default: that of [tool.plaudit], or none)",
-    )
+    seed = "seed of all audits and of audit_rng, besides the node id of the test"
+    default = "(default: that of [tool.plaudit] in pyproject.toml, or 0)"
+    runs = "runs of every audit asserted, in place of its size"
+    report = "write all audits of the session to a file (default: that of [tool.plaudit], or none)"
+    group.addoption("--audit-seed", type=partial(_whole, least=0), metavar="N", help=f"{seed} {default}")
+    group.addoption("--audit-runs", type=partial(_whole, least=8), metavar="N", help=runs)
+    group.addoption("--audit-report", metavar="FILE.json", help=report)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -153,29 +147,31 @@ class _Session:
         order = ("node_id", "attempt", "call")
         audits = sorted(self.audits.items(), key=lambda item: ([item[1][key] for key in order], item[0]))
         junit = self.config.stash.get(xml_key, None)
-        if junit is not None:  # for the suite: test cases have no properties in pytest's default format
-            for key, value in _properties([entry for _, entry in audits]):
-                junit.add_global_property(key, value)
+        if junit is not None and audits:  # for the suite: test cases have no properties in pytest's default format
+            from audit.results.folder import audits_of_session
+            from audit.results.formatting import row
+
+            for name, result, _ in audits_of_session([entry for _, entry in audits]):
+                words = row(result.summary())
+                for key in PROPERTIES:
+                    junit.add_global_property(f"{name}: {key}", words[key])
         if self.report is None:
             return
         from audit.results.files import write_json
 
         confidential = any(entry["audit"]["confidential"] for entry in self.audits.values())
+        values = {
+            "kind": "session",
+            "seed": self.config.getoption("audit_seed"),
+            "runs": self.config.getoption("audit_runs"),
+            "exit_status": int(exitstatus),
+            "false_alarm": _by_chance(self.audits.values(), "not refuted"),
+            "false_detection": _by_chance(self.audits.values(), "violated"),
+            "confidential": confidential,
+            "audits": [entry for _, entry in audits],
+        }
         try:
-            write_json(
-                self.report,
-                {
-                    "kind": "session",
-                    "seed": self.config.getoption("audit_seed"),
-                    "runs": self.config.getoption("audit_runs"),
-                    "exit_status": int(exitstatus),
-                    "false_alarm": _by_chance(self.audits.values(), "not refuted"),
-                    "false_detection": _by_chance(self.audits.values(), "violated"),
-                    "confidential": confidential,
-                    "audits": [entry for _, entry in audits],
-                },
-                private=confidential,
-            )
+            write_json(self.report, values, private=confidential)
         except OSError as error:
             self.problem = printable(f"plaudit: --audit-report could not be written: {error}")
             session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
@@ -185,17 +181,6 @@ class _Session:
             terminalreporter.write_line(_closing_line(self.audits.values()))
         if self.problem:
             terminalreporter.write_line(self.problem, red=True)
-
-
-def _properties(entries: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    if not entries:  # no slow imports for a suite without audits
-        return
-    from audit.results.folder import audits_of_session
-    from audit.results.formatting import row
-
-    for name, result, _ in audits_of_session(entries):
-        words = row(result.summary())
-        yield from ((f"{name}: {key}", words[key]) for key in PROPERTIES)
 
 
 def _whole(text: str, least: int) -> int:
@@ -269,22 +254,17 @@ def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:
 
 
 def _closing_line(audits: Collection[dict[str, Any]]) -> str:
-    promises, bugs = (
-        [entry["audit"]["verdict"] for entry in audits if entry["expected"] == expected]
-        for expected in ("not refuted", "violated")
-    )
-    kinds = [f"{len(of)} of {name}" for of, name in ((promises, "promises"), (bugs, "known bugs")) if of]
+    pairs = Counter((entry["expected"], entry["audit"]["verdict"]) for entry in audits)
+    expected = Counter(entry["expected"] for entry in audits)
+    kinds = [f"{expected[kind]} of {name}" for kind, (name, _) in KINDS.items() if expected[kind]]
     counts = {
-        "violated": promises.count("violated"),
-        "without power": promises.count("no power"),
-        "not detected": len(bugs) - bugs.count("violated"),
+        "violated": pairs["not refuted", "violated"],
+        "without power": pairs["not refuted", "no power"],
+        "not detected": expected["violated"] - pairs["violated", "violated"],
     }
     line = f"plaudit: {len(audits)} audit{'s' * (len(audits) > 1)} ({', '.join(kinds)})"
     line += "".join(f", {count} {name}" for name, count in counts.items() if count)
-    if promises:
-        chance = _by_chance(audits, "not refuted")
-        line += f"; if every promise holds, one is called violated by chance with probability at most {chance:.2g}"
-    if bugs:
-        chance = _by_chance(audits, "violated")
-        line += f"; if there is no bug, one is reported by chance with probability at most {chance:.2g}"
+    for kind, (_, error) in KINDS.items():
+        if expected[kind]:
+            line += f"; {error} by chance with probability at most {_by_chance(audits, kind):.2g}"
     return line
