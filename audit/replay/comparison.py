@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from audit.claims import Claim
+from audit.installed import plugin
 from audit.io.text import printable
 from audit.mechanism import Mechanism
 from audit.neighbors import NeighborPair
-from audit.replay.recording import Call, Trace, run, systems_noise
+from audit.replay.recording import Call, Trace, run
 from audit.replay.result import ROUNDING, Query, excess
 from audit.replay.sameness import change_of, norms, numbers_in, same
 from audit.replay.violations import Violation, law_in_words, same_law, violations_between
@@ -126,11 +127,9 @@ def _query(one: Call, other: Call) -> Query:
     if one.value is None or other.value is None:
         return Query("noise by itself", shape, law, None, None, None, None, exact=False)
     change = change_of(one.value, other.value)
-    losses = systems_noise().losses_of_change(one.law, change) if same_law(one.law, other.law) else None
-    exact = systems_noise().tabulated_exactly(one.law)
-    return Query(
-        one.query, shape, law, *norms(change), one.sensitivity, None if losses is None else tuple(losses), exact=exact
-    )
+    losses = plugin("noise").losses_of_change(one.law, change) if same_law(one.law, other.law) else None
+    losses, exact = None if losses is None else tuple(losses), plugin("noise").tabulated_exactly(one.law)
+    return Query(one.query, shape, law, *norms(change), one.sensitivity, losses, exact=exact)
 
 
 def _wrong_values(query: Query, one: Call, other: Call, steps: float) -> Iterator[Violation | str]:
@@ -159,10 +158,9 @@ def _wrong_seed(first: Trace, second: Trace, again: Trace) -> Iterator[Violation
     for one, other, later in zip(first.calls, second.calls, again.calls, strict=False):
         if one.state and one.state == later.state:
             source = "the data" if other.state != one.state else "a constant"
-            words = f"noise of {printable(one.query)!r}" if one.query else "noise by itself"
-            yield Violation(
-                "seed", f"{words} comes from a generator seeded by {source}, not from the one that was given"
-            )
+            noise = f"noise of {printable(one.query)!r}" if one.query else "noise by itself"
+            words = f"{noise} comes from a generator seeded by {source}, not from the one that was given"
+            yield Violation("seed", words)
             return
 
 

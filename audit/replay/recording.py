@@ -22,7 +22,7 @@ from audit.installed import plugin
 from audit.io.text import printable
 from audit.mechanism import in_this_process
 
-__all__ = ["Call", "Recorder", "Sensitivity", "Trace", "primitive", "run", "systems_noise"]
+__all__ = ["Call", "Recorder", "Sensitivity", "Trace", "primitive", "run"]
 
 Declared = float | tuple[float | None, float | None] | None
 P = ParamSpec("P")
@@ -146,7 +146,9 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
-    watching = systems_noise().watched(recorder)  # outside of `try`: its errors are not the mechanism's
+    watching = plugin("noise").watched(
+        recorder
+    )  # see `algorithms.noise.losses`; outside of `try`: its errors are not the mechanism's
     token = _recorder.set(recorder)
     begun = time.perf_counter_ns()
     try:
@@ -163,12 +165,6 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     nanoseconds = time.perf_counter_ns() - begun
     recorder.look()
     return Trace(tuple(recorder.calls), output, error, stopped, recorder.elsewhere, nanoseconds)
-
-
-@functools.cache
-def systems_noise() -> Any:
-    """Return the installed module that watches noise and knows its losses; see `algorithms.noise.losses`."""
-    return plugin("noise")
 
 
 def _sensitivity(name: str, declared: Declared) -> Sensitivity | None:

@@ -93,7 +93,22 @@ def replay(
         found.evaluated = False
     if timed:
         _compare_times(question, found, firsts[0], size)
-    return _result(question, found, size, time.perf_counter() - begun)
+    secret = pair.confidential
+    return Replay(
+        mechanism=mechanism_name(mechanism),
+        pair=pair.label,
+        relation=pair.relation,
+        claim=question.promise,
+        queries=tuple(found.queries),
+        violations=tuple(replace(violation, confidential=secret) for violation in found.violations),
+        notes=tuple(found.notes),
+        evaluated=found.evaluated,
+        known=found.known,
+        size=size,
+        seed=entropy_of(question.root),
+        seconds=time.perf_counter() - begun,
+        confidential=secret,
+    )
 
 
 def _question(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None, observe: str, rng: Seed) -> Question:
@@ -107,26 +122,11 @@ def _question(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None, obs
         endless = claim is None and getattr(promise, "budget", None) == math.inf  # the mechanism promises nothing
         check_question(promise.at(1.0) if endless else promise, pair.relation, "auto", None, 0.5)
         promise = None if endless else promise.group(pair.distance)
-    return Question(mechanism, pair, promise, _steps(mechanism, pair, promise), seed_sequence(rng))
-
-
-def _result(question: Question, found: Comparison, size: int, seconds: float) -> Replay:
-    secret = question.pair.confidential
-    return Replay(
-        mechanism=mechanism_name(question.mechanism),
-        pair=question.pair.label,
-        relation=question.pair.relation,
-        claim=question.promise,
-        queries=tuple(found.queries),
-        violations=tuple(replace(violation, confidential=secret) for violation in found.violations),
-        notes=tuple(found.notes),
-        evaluated=found.evaluated,
-        known=found.known,
-        size=size,
-        seed=entropy_of(question.root),
-        seconds=seconds,
-        confidential=secret,
-    )
+    steps: float = pair.distance
+    relation = getattr(getattr(mechanism, "claim", promise), "relation", pair.relation)
+    if relation != pair.relation:  # the relation for which sensitivities are declared
+        steps = 2 * pair.distance if relation == "add_remove" else math.inf  # replacement does not bound addition
+    return Question(mechanism, pair, promise, steps, seed_sequence(rng))
 
 
 def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], released: bool | None) -> None:
@@ -160,14 +160,6 @@ def _compare_times(question: Question, found: Comparison, first: Trace, size: in
     data, coins = (question.pair.x, question.pair.y), np.random.default_rng(stream(question.root, COINS))
     slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=first.calls).nanoseconds, size, coins)
     found.violations += [slower] if slower else []
-
-
-def _steps(mechanism: Mechanism, pair: NeighborPair, promise: Claim | None) -> float:
-    """Return the distance of the databases under the relation for which sensitivities are declared."""
-    relation = getattr(getattr(mechanism, "claim", promise), "relation", pair.relation)
-    if relation == pair.relation:
-        return pair.distance
-    return 2 * pair.distance if relation == "add_remove" else math.inf  # replacement does not bound addition
 
 
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:
