@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from audit.cli.exits import USAGE, finished, run_typed
-from audit.cli.inputs.options import WorkerOptions, with_options
+from audit.cli.inputs.groups import WorkerOptions
+from audit.cli.inputs.options import with_options
 from audit.cli.supervision import supervised
 from audit.io.files import Kind, check_replaceable, write_atomically
 from audit.results.files import kind_of

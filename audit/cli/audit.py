@@ -12,20 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.inputs import EVENTS
-from audit.cli.inputs.options import (
-    PERSONS,
-    WHOLE,
-    AsJson,
-    Confidence,
-    DatabaseOptions,
-    Out,
-    Seed,
-    TargetOptions,
-    WorkerOptions,
-    known_names,
-    refuse,
-    with_options,
-)
+from audit.cli.inputs.groups import AsJson, Confidence, DatabaseOptions, Out, Seed, TargetOptions, WorkerOptions
+from audit.cli.inputs.options import PERSONS, WHOLE, known_names, refuse, with_options
 from audit.cli.run_audits import AuditTask, run_audits
 from audit.cli.supervision import set_deadline
 

@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from audit.cli.exits import WITHIN
-from audit.cli.inputs.options import (
-    PERSONS,
-    AsJson,
-    DatabaseOptions,
-    Seed,
-    TargetOptions,
-    WorkerOptions,
-    refuse,
-    with_options,
-)
+from audit.cli.inputs.groups import AsJson, DatabaseOptions, Seed, TargetOptions, WorkerOptions
+from audit.cli.inputs.options import PERSONS, refuse, with_options
 from audit.cli.run_audits import check_out, command_of
 from audit.io.text import printable
 

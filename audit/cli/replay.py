@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import exit_code
-from audit.cli.inputs.options import WHOLE, AsJson, DatabaseOptions, Name, Seed, TargetOptions, with_options
+from audit.cli.inputs.groups import AsJson, DatabaseOptions, Name, Seed, TargetOptions
+from audit.cli.inputs.options import WHOLE, with_options
 from audit.cli.run_audits import check_out, command_of, saved_message
 from audit.io.text import printable
 

@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.inputs.options import (
-    WHOLE,
-    AsJson,
-    Confidence,
-    DatabaseOptions,
-    Name,
-    Out,
-    Seed,
-    TargetOptions,
-    WorkerOptions,
-    refuse,
-    with_options,
-)
+from audit.cli.inputs.groups import AsJson, Confidence, DatabaseOptions, Name, Out, Seed, TargetOptions, WorkerOptions
+from audit.cli.inputs.options import WHOLE, refuse, with_options
 from audit.cli.run_audits import AuditTask, check_out, run_audits
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.cli.inputs.options import DatabaseOptions, TargetOptions, suggestion
+from audit.cli.inputs.groups import DatabaseOptions, TargetOptions
+from audit.cli.inputs.options import suggestion
 from audit.cli.inputs.records import column_of, read_records, read_rows
 from audit.cli.inputs.tables import read_counts
 from audit.installed import plugin

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.cli.inputs import HEADER, tables
-from audit.cli.inputs.options import DatabaseOptions
+from audit.cli.inputs.groups import DatabaseOptions
 from audit.cli.inputs.tables import LARGEST_INPUT, MOST_VALUES, Table, check_size, is_numeric
 from audit.neighbors import NeighborPair
 from audit.neighbors.counts import is_missing, place_of, where

@@ -21,16 +21,8 @@ import typer
 from audit.claims import Claim, parse_claim
 from audit.cli.exits import words_of
 from audit.cli.inputs.databases import Named, pairs_of, population_of
-from audit.cli.inputs.options import (
-    PERSONS,
-    SETTINGS,
-    DatabaseOptions,
-    TargetOptions,
-    WorkerOptions,
-    option_of,
-    refuse,
-    suggestion,
-)
+from audit.cli.inputs.groups import DatabaseOptions, TargetOptions, WorkerOptions
+from audit.cli.inputs.options import PERSONS, SETTINGS, option_of, refuse, suggestion
 from audit.cli.inputs.parameters import read_parameters, writable
 from audit.installed import plugin
 from audit.io.files import recorded

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from audit.cli.inputs.options import DatabaseOptions
+from audit.cli.inputs.groups import DatabaseOptions
 from audit.cli.inputs.records import read_rows
 
 PEOPLE = "name,age,sex,area,zip\n" + "".join(
