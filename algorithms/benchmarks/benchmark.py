@@ -131,7 +131,6 @@ def check_pair(pair: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def unique_rows(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.int64]]:
     """Return the distinct rows, shape (m, n), and the index of each row in them; comparing bytes is 20 times faster."""
     table = np.ascontiguousarray(codes)
-    _, first, which = np.unique(
-        table.view(f"V{table.itemsize * table.shape[1]}").ravel(), return_index=True, return_inverse=True
-    )
+    rows = table.view(f"V{table.itemsize * table.shape[1]}").ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
     return table[first], which

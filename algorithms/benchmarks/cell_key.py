@@ -37,9 +37,8 @@ class CellKey(QueryMechanism):
 
     **Claim.** Offices promise no epsilon. The claim here, for comparison, is that of geometric noise of the same
     variance. **Bug.** The noise is at most `most`, and an empty cell stays empty. So some outputs are possible on only
-    one of two neighboring databases: the loss is infinite.
-    **Source.** Fraser and Wooton, 2005; the table is that of the R package ptable with ``mono=FALSE`` and ``js=0``.
-    Each run draws new keys; an office draws them once.
+    one of two neighboring databases: the loss is infinite. **Source.** Fraser and Wooton, 2005; the table is that of
+    the R package ptable with ``mono=FALSE`` and ``js=0``. Each run draws new keys; an office draws them once.
     """
 
     entrywise: ClassVar[bool] = True

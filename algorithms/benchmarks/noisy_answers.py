@@ -60,8 +60,7 @@ class LaplaceParallel(Laplace):
     """Many Laplace mechanisms on the same answers, each with a part of the budget; all outputs are released.
 
     **Claim.** That of `Laplace`. The loss is `epsilon` only if every part's output is beyond the answer, on the side
-    away from the other database: with probability about 2^-20 for 20 parts.
-    **Source.** Bichsel et al., 2021.
+    away from the other database: with probability about 2^-20 for 20 parts. **Source.** Bichsel et al., 2021.
     """
 
     entrywise: ClassVar[bool] = False
@@ -83,8 +82,7 @@ class PrefixSum(Laplace):
     """Running sums of noisy answers: the first, the first two, and so on, with noise of scale ``1 / epsilon`` each.
 
     **Claim.** That of `Laplace`. The noisy answers can be computed from differences of the sums, so if all `n` answers
-    change, the loss is ``n * epsilon``.
-    **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6.
+    change, the loss is ``n * epsilon``. **Source.** Wang, Ding, Wang, Kifer and Zhang, 2019, section 6.
     """
 
     entrywise: ClassVar[bool] = False

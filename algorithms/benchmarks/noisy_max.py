@@ -79,8 +79,7 @@ class ReportNoisyMax3(_NoisyMax):
     """Noisy max that releases the largest noisy answer in place of its index; Laplace noise.
 
     **Bug.** For an output far below all answers, all noises must be far below 0: if all answers rise by 1, the loss
-    comes to ``epsilon / 2`` per query.
-    **Source.** Ding et al., 2018, algorithm 7.
+    comes to ``epsilon / 2`` per query. **Source.** Ding et al., 2018, algorithm 7.
     """
 
     pick: ClassVar[Literal["argmax", "max"]] = "max"

@@ -81,8 +81,7 @@ class RAPPOR(OneTimeRAPPOR):
     """RAPPOR, one report of it: the permanent response, then a 1 with probability `q` where it is 1, `p` where it is 0.
 
     **Claim.** Pure DP with ``hashes * log(b (1 - a) / (a (1 - b)))`` for one report, where `a` and `b` are the `rates`;
-    reached by two values that share no bit.
-    **Source.** Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
+    reached by two values that share no bit. **Source.** Erlingsson, Pihur and Korolova, 2014, section 2 and theorem 2.
     """
 
     f: float = 0.75

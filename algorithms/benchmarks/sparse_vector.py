@@ -2,8 +2,7 @@
 
 SVT1 to SVT6 are algorithms 1 to 6 of Lyu, Su and Li, "Understanding the Sparse Vector Technique for Differential
 Privacy", 2017, whose figure 2 compares the six. Every answer changes by at most 1 between neighbors. The output has one
-code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in
-`numeric_vector`.
+code a query: 1 above the threshold, 0 below, -1 not reached because the run had stopped. `SVT3` is in `numeric_vector`.
 """
 
 from __future__ import annotations

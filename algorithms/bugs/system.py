@@ -86,6 +86,14 @@ def _households(query: tuple[str, str], model: Any, queries: Any) -> NeighborPai
     return tabulated(worst_pair(*query, model), _config(), queries)
 
 
+def _undeclared() -> bottom_up.UndeclaredTotals:
+    return bottom_up.UndeclaredTotals(1.0, TREE, published=PUBLISHED)
+
+
+def _observed() -> nist.DomainFromData:
+    return nist.DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED)
+
+
 def _from_another_state() -> NeighborPair:
     schema, records = load_income()
     known, column = REGISTERED["nist"].pair().x, list(schema.attributes).index(OBSERVED)
@@ -141,16 +149,6 @@ for name, kind, record, words in (
 ):
     shown = partial(NeighborPair.add_record, SAMPLE, record, label=words)
     _register(name, kind, partial(kind, 1.0, HEAVIEST, (3,)), shown)
-_register(
-    "bottom-up-undeclared-totals",
-    bottom_up.UndeclaredTotals,
-    lambda: bottom_up.UndeclaredTotals(1.0, TREE, published=PUBLISHED),
-    partial(NeighborPair.add_people, COUNTS, 0, label="a person added where a total is published"),
-)
-_register(
-    "nist-domain",
-    nist.DomainFromData,
-    lambda: nist.DomainFromData(REGISTERED["nist"].mechanism(), OBSERVED),
-    _from_another_state,
-    runs=FEW,
-)
+shown = partial(NeighborPair.add_people, COUNTS, 0, label="a person added where a total is published")
+_register("bottom-up-undeclared-totals", bottom_up.UndeclaredTotals, _undeclared, shown)
+_register("nist-domain", nist.DomainFromData, _observed, _from_another_state, runs=FEW)

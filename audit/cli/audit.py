@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -96,10 +95,8 @@ def audit(
     from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.targets import promise_of, select_targets
 
-    stored = f"are in {store}, and the same command goes on from them"
-    set_deadline(
-        timeout, f"; finished runs {stored}" if store else "; with --store, finished runs would have been kept"
-    )
+    kept = f"; finished runs are in {store}, and the same command goes on from them"
+    set_deadline(timeout, kept if store else "; with --store, finished runs would have been kept")
     if outputs.outputs_x is not None or outputs.outputs_y is not None:
         if targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
@@ -123,8 +120,14 @@ def audit(
         if runs.one_run:
             tasks.append(_in_one_run(target, promise, databases.people, common))
         else:
-            size = target.runs if runs.size is None else runs.size
-            tasks += _of_pairs(target, promise, common | {"size": size})
+            from audit.measure.loss import measure_loss
+
+            options_of_pairs = common | {"size": target.runs if runs.size is None else runs.size}
+            together = len(target.pairs)
+            for words, pair, own, command in target.pairs:
+                work = partial(measure_loss, target.mechanism, pair, promise, **options_of_pairs)
+                own = own | ({"confidence": common["confidence"]} if together > 1 else {})
+                tasks.append(AuditTask(target.named(words), work, target.name, own, together, next_command=command))
     if notes and not as_json:
         print("\n".join(dict.fromkeys(notes)))
     return run_audits(tasks, out, as_json, context)
@@ -139,10 +142,8 @@ def _each(confidence: float, together: int, notes: list[str]) -> float:
         return confidence
     error = 1 - Decimal(str(fraction("confidence", confidence)))  # decimal arithmetic: a float would add digits
     each = float(1 - error / together)
-    notes.append(
-        f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: together their lower "
-        f"bounds hold at {percent(confidence)}."
-    )
+    joint = f"together their lower bounds hold at {percent(confidence)}"
+    notes.append(f"Each of the {together} pairs of databases is audited at {percent(each)} confidence: {joint}.")
     return each
 
 
@@ -156,9 +157,8 @@ def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions
     if x is None or y is None:
         raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
     if not options.claim or not options.relation:
-        raise ValueError(
-            "outputs from elsewhere need --claim, such as pure:1, and --relation add_remove or replace_one"
-        )
+        needed = "--claim, such as pure:1, and --relation add_remove or replace_one"
+        raise ValueError(f"outputs from elsewhere need {needed}")
     relation: Any = options.relation
     promise = parse_claim(options.claim, relation)
     (outputs_x, outputs_y), columns = read_outputs(x, y)
@@ -167,16 +167,6 @@ def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions
     event = None if runs.event is None else parse_event(runs.event, columns)
     settings: dict[str, Any] = {"attack": runs.attack, "event": event, "confidence": runs.confidence, "rng": runs.seed}
     return AuditTask("outputs", partial(measure_loss_from_outputs, outputs_x, outputs_y, promise, **about, **settings))
-
-
-def _of_pairs(target: Target, promise: Claim, common: dict[str, Any]) -> Iterator[AuditTask]:
-    from audit.measure.loss import measure_loss
-
-    together = len(target.pairs)
-    for words, pair, options, command in target.pairs:
-        own = options | ({"confidence": common["confidence"]} if together > 1 else {})
-        audit = partial(measure_loss, target.mechanism, pair, promise, **common)
-        yield AuditTask(target.named(words), audit, target.name, own, together, next_command=command)
 
 
 def _in_one_run(target: Target, promise: Claim, people: int, common: dict[str, Any]) -> AuditTask:

@@ -69,19 +69,15 @@ def _clean(folders: list[Path]) -> int:
     return WITHIN
 
 
-def _packages(extra: str) -> dict[str, str]:
-    """Return the version of each package of an extra (of the core if `extra` is empty), empty if it is missing."""
+def _installation() -> Iterator[tuple[str, str]]:
     from audit.results.provenance import version_of
 
-    needed = filter(None, map(NEEDED.fullmatch, metadata.requires("plaudit") or ()))
-    return {one[1]: version_of(one[1]) for one in needed if (one[2] or "") == extra and one[1] != "plaudit"}
-
-
-def _installation() -> Iterator[tuple[str, str]]:
     yield "plaudit", f"{metadata.version('plaudit')}, in {Path(__file__).resolve().parents[2]}"
     yield "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    for extra in ("", *OFFERED):
-        versions = _packages(extra)
+    matches = map(NEEDED.fullmatch, metadata.requires("plaudit") or ())
+    needed = [(match[1], match[2] or "") for match in matches if match and match[1] != "plaudit"]
+    for extra in ("", *OFFERED):  # the core has no name
+        versions = {package: version_of(package) for package, of in needed if of == extra}  # empty if missing
         words = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
         if missing := ", ".join(package for package, version in versions.items() if not version):
             words += f"{words and '; '}without {missing}: pip install 'plaudit{extra and f'[{extra}]'}'"

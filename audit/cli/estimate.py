@@ -92,7 +92,16 @@ def estimate(
     from audit.sampling.streams import seed_sequence
 
     direct = method == DIRECT
-    _check_options(context, name, residuals, direct)
+    if direct:
+        refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
+    else:
+        refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
+    if (residuals is None) != bool(name):
+        raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
+    if residuals is not None:
+        if direct:
+            raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
+        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
     root = seed_sequence(seed)
     settings = _settings(tuning)
     if residuals is None:
@@ -118,19 +127,6 @@ def estimate(
     else:
         print("\n".join(map(printable, (*_lines(label, result, source.promise), *saved))))
     return WITHIN
-
-
-def _check_options(context: typer.Context, name: str, residuals: Path | None, direct: bool) -> None:
-    if direct:
-        refuse(context, OF_CURVES, "is for estimates from residuals, got --method direct")
-    else:
-        refuse(context, f"event {OF_CELLS}", "is for --method direct: residuals are those of all entries")
-    if (residuals is None) != bool(name):
-        raise ValueError("name one mechanism (see `plaudit list`), or give --residuals")
-    if residuals is not None:
-        if direct:
-            raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
-        refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
 
 
 class Source(NamedTuple):

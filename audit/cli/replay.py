@@ -61,10 +61,8 @@ def replay(
         for label, result in replays.items():
             terminal.print(printable(f"{label}: {result}"), soft_wrap=True)
             terminal.print(replay_table(result))
-            for words in (
-                *(f"violation: {one}" for one in result.violations),
-                *(f"note: {one}" for one in result.notes),
-            ):
+            remarks = [f"violation: {violation}" for violation in result.violations]
+            for words in (*remarks, *(f"note: {note}" for note in result.notes)):
                 terminal.print(printable(words), soft_wrap=True)
         print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
         if out is not None:

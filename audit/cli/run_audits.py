@@ -67,12 +67,10 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
     from audit.results.folder import name_in_files
 
     files = [f"{name_in_files(name)}.json" for name in names]
-    renamed = "".join(
-        f" {name} is there from another result, and stays: this one is {path.name}."
-        for name, path in zip(files, saved, strict=True)
-        if name != path.name
-    )
-    return printable(f"Saved in {out}/: {what}{renamed}")
+    for name, path in zip(files, saved, strict=True):
+        if name != path.name:
+            what += f" {name} is there from another result, and stays: this one is {path.name}."
+    return printable(f"Saved in {out}/: {what}")
 
 
 def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context: typer.Context) -> int:

@@ -81,7 +81,11 @@ def check(
     if as_json or form == "json":
         print(to_json(every), end="")
     elif form == "github":
-        _summarize(to_github(every, saved.known_bugs))
+        path = os.environ.get("GITHUB_STEP_SUMMARY")
+        if not path:
+            raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")
+        with open(path, "a", encoding="utf-8") as file:  # append: earlier steps of the job write to the same file
+            file.write(f"{to_github(every, saved.known_bugs)}\n")
         print(to_annotations(every, saved.known_bugs), end="")
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
@@ -94,14 +98,6 @@ def check(
         if words := bugs_found(saved.audits, saved.known_bugs):
             print(words, file=aside)
     return exit_code(saved.verdicts)
-
-
-def _summarize(text: str) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not path:
-        raise ValueError("--format github needs a job of GitHub Actions: GITHUB_STEP_SUMMARY must name a file")
-    with open(path, "a", encoding="utf-8") as file:  # append: earlier steps of the job write to the same file
-        file.write(f"{text}\n")
 
 
 @with_options
@@ -169,19 +165,13 @@ def _plain(changes: tuple[Change, ...], total: dict[str, bool | int]) -> dict[st
 
     def summary(audit: AuditResult | None) -> dict[str, Any] | None:
         values = {} if audit is None else audit.summary()
-        return {
-            key: plain_number(value) if isinstance(value, float) else value for key, value in values.items()
-        } or None
+        numbers = {key: plain_number(value) for key, value in values.items() if isinstance(value, float)}
+        return {**values, **numbers} or None
 
-    kinds = ("counts", "regressions", "weaknesses", "notes")
-    audits = {
-        change.name: {
-            **{kind: getattr(change, kind) for kind in kinds},
-            "old": summary(change.old),
-            "new": summary(change.new),
-        }
-        for change in changes
-    }
+    audits = {}
+    for change in changes:
+        words = {kind: getattr(change, kind) for kind in ("counts", "regressions", "weaknesses", "notes")}
+        audits[change.name] = {**words, "old": summary(change.old), "new": summary(change.new)}
     return {**total, "audits": audits}
 
 

@@ -83,10 +83,9 @@ def search(
         tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
         print(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
-    tasks = [
-        AuditTask(target.named(f"pair {number}"), partial(lambda result: result, result), name, **shared)
-        for number, result in enumerate(outcome.results, 1)
-    ]
+    tasks = []
+    for number, result in enumerate(outcome.results, 1):
+        tasks.append(AuditTask(target.named(f"pair {number}"), partial(lambda result: result, result), name, **shared))
     return run_audits(tasks, out, as_json, context)
 
 

@@ -31,11 +31,10 @@ def list_systems(
     known = plugin("systems").systems()
     begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
     whole = re.compile(rf"{begins.pattern}(?!\w)", re.IGNORECASE)
-    rows = {
-        name: _described(system)
-        for name, system in known.items()
-        if begins.search(f"{name} {system.group}") or whole.search(system.about)
-    }
+    rows: dict[str, dict[str, Any]] = {}
+    for name, system in known.items():
+        if begins.search(f"{name} {system.group}") or whole.search(system.about):
+            rows[name] = _described(system)
     if not rows:
         hint = suggestion(word, known, ": see `plaudit list`")
         raise ValueError(f"no name or description has the word {word!r}{hint}")

@@ -80,7 +80,12 @@ def _made_again(result: AuditResult) -> str:
     app.command()(audit)
     typed: Any = typer.main.get_command(app)
     with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
-        _check_repeatable({opt for one in typed.params if one.name in ELSEWHERE for opt in one.opts}, words[2:])
+        options = [word.partition("=")[0] for word in words[2:]]
+        elsewhere = {"--help", *(opt for one in typed.params if one.name in ELSEWHERE for opt in one.opts)}
+        if refused := [option for option in options if option in elsewhere]:
+            raise ValueError(f"a recorded command must ask for an audit and nothing else, got {refused[0]}")
+        if "--seed" not in options:
+            raise ValueError("a rerun needs a recorded seed, got none")
         run_typed(typed, "audit", ["--out", str(folder), "--json", *words[2:]])
         audits = read_audits(folder)
     if len(audits) > 1:
@@ -88,14 +93,6 @@ def _made_again(result: AuditResult) -> str:
     if difference := _difference(findings(result.to_dict()), findings(audits[0][1].to_dict())):
         raise ValueError(f"an audit made again by `{command}` must be the same: {difference}")
     return str(command)
-
-
-def _check_repeatable(elsewhere: set[str], words: list[str]) -> None:
-    options = [word.partition("=")[0] for word in words]
-    if refused := [option for option in options if option in elsewhere | {"--help"}]:
-        raise ValueError(f"a recorded command must ask for an audit and nothing else, got {refused[0]}")
-    if "--seed" not in options:
-        raise ValueError("a rerun needs a recorded seed, got none")
 
 
 def _difference(saved: Any, again: Any, name: str = "") -> str:

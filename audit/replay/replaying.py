@@ -80,19 +80,21 @@ def replay(
     size = usual if size is None else whole_number("size", size, least=least)
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
     found, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
-    limited = any(  # whether a sensitivity or a promise limits any query
-        query.declared not in (None, (None, None)) or (question.promise is not None and query.losses is not None)
-        for one in (found, *others)
-        for query in one.queries
-    )
+    queries = [query for comparison in (found, *others) for query in comparison.queries]
+    limited = any(query.declared not in (None, (None, None)) for query in queries)
+    limited |= question.promise is not None and any(query.losses is not None for query in queries)
     for other in others:
         found.add(other)
     _compare_loss(question, found, firsts, released)
     if found.evaluated and not limited and not found.violations:
         found.notes.insert(0, UNLIMITED)
         found.evaluated = False
-    if timed:
-        _compare_times(question, found, firsts[0], size)
+    if timed and not found.comparable:
+        found.notes.append(UNTIMED)
+    elif timed:
+        data, answers, coins = (pair.x, pair.y), firsts[0].calls, np.random.default_rng(stream(question.root, COINS))
+        slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds, size, coins)
+        found.violations += [slower] if slower else []
     secret = pair.confidential
     return Replay(
         mechanism=mechanism_name(mechanism),
@@ -151,15 +153,6 @@ def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], re
         else:
             found.notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
             found.evaluated = False
-
-
-def _compare_times(question: Question, found: Comparison, first: Trace, size: int) -> None:
-    if not found.comparable:
-        found.notes.append(UNTIMED)
-        return
-    data, coins = (question.pair.x, question.pair.y), np.random.default_rng(stream(question.root, COINS))
-    slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=first.calls).nanoseconds, size, coins)
-    found.violations += [slower] if slower else []
 
 
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:

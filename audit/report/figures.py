@@ -87,17 +87,15 @@ def privacy_profiles(result: AuditResult) -> Curves:
     promised, bound = (np.array([one.delta_at(float(x)) for x in at]) for one in (claim, measured))
     top = _axis_length(min(1.0, 1.1 * max(promised[0], bound[0])))
     scaled = {name: _points(at / end, 1 - y / top) for name, y in (("promised", promised), ("measured", bound))}
-    above = np.maximum(promised, bound)
-    shaded = (
-        _points(np.concatenate([at, at[::-1]]) / end, 1 - np.concatenate([above, promised[::-1]]) / top)
-        if (bound > promised).any()
-        else ""
-    )
+    shaded: tuple[str, ...] = ()
+    if (bound > promised).any():
+        edge = np.concatenate([np.maximum(promised, bound), promised[::-1]])
+        shaded = (_points(np.concatenate([at, at[::-1]]) / end, 1 - edge / top),)
     return Curves(
         across=tuple((f"{100 * x / end:.4g}", f"{x:.4g}") for x in _round_numbers(end)),
         down=tuple((f"{100 - 100 * y / top:.4g}", f"{y:.4g}") for y in _round_numbers(top, 4)),
         lines={name: (points,) for name, points in scaled.items()},
-        areas=(shaded,) if shaded else (),
+        areas=shaded,
         words=f"Delta over epsilon from 0 to {end:.3g} nats. The promise, {cells['promised']}, is a dashed line from "
         f"{nearest(promised[0], 3)} at epsilon 0 {_fall(claim, end, nearest)}. The lower bound, {claim.parameter} "
         f"{cells['measured']}, is a solid line from {at_least(bound[0], 3)} {_fall(measured, end, at_least)}. "

@@ -151,10 +151,6 @@ def _view(kind: str, number: int, name: str, result: Any, public: bool, publishe
     return dict(number=number, name=name, result=result)
 
 
-def _rough(value: float) -> str:
-    return f"{value:.4g}" if value == value else "unknown"
-
-
 def _sources(result: AuditResult) -> set[str]:
     return {*result.claim.sources, *(NAMED[result.bound].sources if result.bound in NAMED else ())}
 
@@ -188,12 +184,8 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
     versions = result.provenance.get("software")
     versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
-    texts = [
-        f"{name} {version}"
-        for name, version in software.items()
-        if isinstance(version, str) and VERSION.fullmatch(version)
-    ]
-    rows = [("software", ", ".join(texts)), ("made on", day_of(result))]
+    known = {name: text for name, text in software.items() if isinstance(text, str) and VERSION.fullmatch(text)}
+    rows = [("software", ", ".join(map(" ".join, known.items()))), ("made on", day_of(result))]
     return [(name, text) for name, text in rows if text]
 
 
@@ -214,17 +206,15 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
         return "In a shell. The command is from the result file: read it before you run it.", [visible(command)]
     parameters, design = result.parameters, result.design
     numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
-    of_design: dict[str, dict[str, Any]] = {
-        "coins": {"size": numbers.get("size", result.size)}
-        | ({"stop": "early"} if parameters.get("stop") == "early" else {}),
-        "outputs": {"relation": result.relation, "distance": result.distance, "unit": result.unit},
-        "one_run": {},
-    }
-    options = of_design[design]
+    early = parameters.get("stop") == "early"
+    options: dict[str, Any] = {}
+    if design == "coins":
+        options = {"size": numbers.get("size", result.size)} | ({"stop": "early"} if early else {})
+    elif design == "outputs":
+        options = {"relation": result.relation, "distance": result.distance, "unit": result.unit}
     event = ["event=event"] if result.selection == 0 and design != "one_run" else []
     share = "share" if design == "one_run" else "selection"
-    unused = event or parameters.get("stop") == "early"
-    options |= {share: numbers[share]} if share in numbers and not unused else {}
+    options |= {share: numbers[share]} if share in numbers and not (event or early) else {}
     options |= {"confidence": result.confidence, "rng": result.seed_entropy}
     arguments = [*event, *(f"{name}={value!r}" for name, value in options.items())]
     lines = [
@@ -258,16 +248,12 @@ def _plain(value: Any) -> str:
         return "(nested too deeply)"
 
 
-def _as_seen(value: Any) -> Any:
-    """Escape invisible characters of hostile text in templates; jinja escapes HTML afterwards."""
-    return visible(value) if type(value) is str else value
-
-
 _environment = jinja2.Environment(
     loader=jinja2.PackageLoader("audit.report"),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
-    finalize=_as_seen,
+    # Escape invisible characters of hostile text; jinja escapes HTML afterwards.
+    finalize=lambda value: visible(value) if type(value) is str else value,
     trim_blocks=True,
     lstrip_blocks=True,
 )
@@ -276,4 +262,5 @@ _environment.globals |= {name: getattr(module, name) for module in _modules for 
 _environment.globals |= {"SIGNATURE": Markup(SIGNATURE), "DRAWN": DRAWN, "OPEN": OPEN, "END": END, "LIMITS": LIMITS}
 _environment.globals |= {"NAMED": NAMED, "METHODS": METHODS, "STATISTICS": STATISTICS}
 _environment.globals |= {one.__name__: one for one in (day_of, full_origin, origin, public_origin, reproduction)}
-_environment.globals |= {"counts": _counts, "rough": _rough, "sources": _sources}
+_environment.globals |= {"rough": lambda value: f"{value:.4g}" if value == value else "unknown"}
+_environment.globals |= {"counts": _counts, "sources": _sources}

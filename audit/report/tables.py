@@ -72,29 +72,23 @@ def _folded(column: Column) -> int:
 
 def audit_table(audits: Named) -> Fitted:
     """Return a table with one row for each audit. Events are left out: their text is too long."""
-    number: dict[str, Any] = {"no_wrap": True, "justify": "right"}
     levels = {percent(audit.confidence) for _, audit in audits}
-    table = Table(
-        Column("algorithm", no_wrap=True),
-        Column("promised", **number),
-        HEADINGS["neighbors"],
-        Column(HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else ""), **number),
-        Column(HEADINGS["detectable"], **number),
-        Column("verdict", no_wrap=True),
-        Column("seconds", **number),
-        **LOOK,
-    )
+    measured = HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else "")
+    words: dict[str, Any] = {"no_wrap": True}
+    number = words | {"justify": "right"}
+    heads = ("algorithm", "promised", HEADINGS["neighbors"], measured, HEADINGS["detectable"], "verdict", "seconds")
+    looks: tuple[dict[str, Any], ...] = (words, number, {}, number, number, words, number)
+    table = Table(*(Column(head, **look) for head, look in zip(heads, looks, strict=True)), **LOOK)
     for name, audit in audits:
         cells = row(audit.summary(name))
-        table.add_row(
-            Text(cells["name"]),
+        verdict = Text("\n".join(filter(None, (cells["verdict"], cells["confidential"]))), style=STYLES[audit.verdict])
+        numbers = (
             cells["promised"].replace(", ", "\n"),
             Text(cells["neighbors"]),
             cells["measured"],
             cells["detectable"],
-            Text("\n".join(filter(None, (cells["verdict"], cells["confidential"]))), style=STYLES[audit.verdict]),
-            f"{audit.seconds:.1f}",
         )
+        table.add_row(Text(cells["name"]), *numbers, verdict, f"{audit.seconds:.1f}")
     return Fitted(table)
 
 
@@ -118,9 +112,7 @@ def comparison_table(changes: Sequence[Change]) -> Fitted:
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
         confidential = any(cells["confidential"] for cells in rows)
-        table.add_row(
-            Text(printable(change.name)),
-            Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, "")),
-            *(Text("\n-> ".join(dict.fromkeys(cells[key] for cells in rows))) for key in columns),
-        )
+        counts = Text(change.counts + ("\nCONFIDENTIAL" if confidential else ""), style=FATES.get(change.counts, ""))
+        values = (Text("\n-> ".join(dict.fromkeys(cells[key] for cells in rows))) for key in columns)
+        table.add_row(Text(printable(change.name)), counts, *values)
     return Fitted(table)

@@ -80,11 +80,9 @@ def meaning(result: AuditResult) -> list[str]:
     ]
     if result.verdict == "not refuted":
         least = f"{sure} the true {cells['parameter']} is {cells['measured']} or more."
-        sentences += [
-            least if result.measured.budget else "These runs prove no loss at all.",
-            f"This does not refute the promised {cells['promised']}, and does not prove it: "
-            "the true one may be larger.",
-        ]
+        doubt = f"This does not refute the promised {cells['promised']}, and does not prove it"
+        sentences.append(least if result.measured.budget else "These runs prove no loss at all.")
+        sentences.append(f"{doubt}: the true one may be larger.")
     elif result.verdict == "no power":
         sentences.append(
             "There were too few runs to detect even twice the promised loss. These runs say nothing for the promise or "
@@ -134,9 +132,8 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
             sure = f"At {percent(result.confidence)} confidence {chance}."
             advice.insert(0, (f"{sure} Audit again with fresh runs at 99.9999% confidence.", []))
         if not result.redacted:
-            advice.append(
-                ("Look at the event that was counted: it says which outputs tell the two databases apart.", [])
-            )
+            look = "Look at the event that was counted: it says which outputs tell the two databases apart."
+            advice.append((look, []))
         if result.support is None:
             cells = row(result.summary())
             least = f"{result.claim.parameter} above {cells['measured']}, at {cells['confidence']} confidence"
@@ -233,9 +230,8 @@ def assumptions(result: AuditResult) -> list[str]:
     known = "computed from the databases" if result.adjacency == "verified" else "declared by the auditor"
     runs = RUNS[result.design]
     if inflation := result.basis.get("inflation"):
-        runs += (
-            f" The counts vary {inflation:.3g} times as much as those of independent runs, and the bound allows for it."
-        )
+        more = f"{inflation:.3g} times as much as those of independent runs"
+        runs += f" The counts vary {more}, and the bound allows for it."
     return [
         f"Neighboring databases differ by {_step(result)}. These two are {steps} apart, which was {known}. Every loss "
         f"is for one step{', as group privacy allows' if result.distance > 1 else ''}.",

@@ -126,13 +126,12 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
     """Return the message of a failed assertion: the numbers, how they were measured, and how to repeat it."""
     claim, numbers = result.claim, row(result.summary())
     bound = f"{numbers['measured']} at {numbers['confidence']} confidence"
+    detectable = f"at least {claim.parameter} {numbers['detectable']}, with power 0.8"
     seed = f"rng={result.seed_entropy}"
     lines = {
         "promised": f"{claim}",
         "bound": f"{claim.parameter} is at least {bound}, by {result.size} runs ({result.bound})",
-        "detectable": "not announced"
-        if result.far_below_claim
-        else f"at least {claim.parameter} {numbers['detectable']}, with power 0.8",
+        "detectable": "not announced" if result.far_below_claim else detectable,
         "event": f"{result.event}{result.witness}",
         **{f"on {name}": _counts_in_words(side) for name, side in result.counts.items()},
         "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",
@@ -146,10 +145,8 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
     }
     marked = "CONFIDENTIAL: " if result.confidential else ""
     expectation = "no violation shown: " if expected == "violated" else ""
-    headline = (
-        f"{marked}{expectation}{result.mechanism}: {result.verdict}: promised {claim}, lower bound {bound} from "
-        f"{result.size} runs"
-    )
+    evidence = f"promised {claim}, lower bound {bound} from {result.size} runs"
+    headline = f"{marked}{expectation}{result.mechanism}: {result.verdict}: {evidence}"
     body = (f"  {name:<10} {printable(words)}" for name, words in lines.items() if words)
     return "\n".join([printable(headline), *body])
 

@@ -14,7 +14,9 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Generator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +114,8 @@ class _Session:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         test = running()
         if test is not None:  # None if another plugin replaces the protocol
-            test.begin(test.attempt + 1, self.defaults | _options(item))
+            # All attempts have the same seeds, so that no retry turns a failure into a pass.
+            test.attempt, test.options, test.calls = test.attempt + 1, self.defaults | _options(item), count(1)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
@@ -122,9 +125,10 @@ class _Session:
         test = running()
         if test is None or fixturedef.scope == "function":
             return (yield)
-        name = fixturedef.argname
         case = f"[{getattr(request, 'param_index', 0)}]" if hasattr(request, "param") else ""
-        with entered(test.fixture(f"{request.node.nodeid}::{name}{case}", self.defaults)):
+        name = f"{request.node.nodeid}::{fixturedef.argname}{case}"
+        # Seeds and defaults of a fixture do not depend on the test that sets it up.
+        with entered(replace(test, name=name, attempt=1, options=self.defaults, calls=count(1))):
             return (yield)
 
     @pytest.hookimpl(wrapper=True)

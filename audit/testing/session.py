@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 __all__ = ["Running", "entered", "running", "seed_of"]
@@ -24,11 +24,7 @@ class Running:
     options: dict[str, Any] = field(default_factory=dict)  # default arguments of assertions
     attempt: int = 1  # larger if the test is repeated
     entries: list[str] = field(default_factory=list)  # results of its audits, as JSON
-    calls: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-
-    def begin(self, attempt: int, options: dict[str, Any]) -> None:
-        """Begin an attempt. All attempts have the same seeds, so that no retry turns a failure into a pass."""
-        self.attempt, self.options, self.calls = attempt, options, itertools.count(1)
+    calls: Iterator[int] = field(default_factory=lambda: count(1))
 
     def keep(self, **values: Any) -> None:
         """Store the result of an audit as JSON, which pytest-xdist can send."""
@@ -37,10 +33,6 @@ class Running:
         entry = {"node_id": self.name, "attempt": self.attempt, **values}
         text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
         self.entries.append(text.encode(errors="replace").decode())  # UTF-8 cannot encode lone surrogates
-
-    def fixture(self, name: str, options: dict[str, Any]) -> Running:
-        """Return the state of a fixture that this test sets up; its seeds and defaults do not depend on the test."""
-        return replace(self, name=name, attempt=1, options=options, calls=itertools.count(1))
 
 
 def running() -> Running | None:

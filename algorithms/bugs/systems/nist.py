@@ -28,10 +28,9 @@ __all__ = ["DomainFromData", "GroupsFromData"]
 class DomainFromData:
     """Histograms with only those levels of a field that its records have, as the challenge allowed for five fields.
 
-    **Bug.** A person with a unique value adds bins; missing bins are `ABSENT`. **True loss.** Infinite.
-    **Source.** The rules of the challenge, for five "state-dependent fields" (Gardner, "NistDp3: Differential Privacy
-    3, Write-up and Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks
-    Privately", 2009.
+    **Bug.** A person with a unique value adds bins; missing bins are `ABSENT`. **True loss.** Infinite. **Source.** The
+    rules of the challenge, for five "state-dependent fields" (Gardner, "NistDp3: Differential Privacy 3, Write-up and
+    Privacy Proof"). Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing Search Queries and Clicks Privately", 2009.
     """
 
     nist: NistDp3  # the mechanism, run on the observed values only
@@ -79,10 +78,9 @@ class DomainFromData:
 class GroupsFromData(PureBudget):
     """NistDp3 that looks at the data themselves to find out which fields are correlated.
 
-    **Bug.** Groups are published with the rows, and are an exact function of the records.
-    **True loss.** Infinite: if the association of two fields is close to the limit, one record decides their grouping.
-    **Source.** Our own. Gardner states of NistDp3 that "these grouping decisions are made without input from the data
-    set to be privatized".
+    **Bug.** Groups are published with the rows, and are an exact function of the records. **True loss.** Infinite: if
+    the association of two fields is close to the limit, one record decides their grouping. **Source.** Our own. Gardner
+    states of NistDp3 that "these grouping decisions are made without input from the data set to be privatized".
     """
 
     schema: Schema

@@ -106,9 +106,8 @@ def _cell_by(way: str, counts: NDArray[Any]) -> int:
         return int(people.argmax())
     cells = np.flatnonzero((people == 0) == (way == "empty"))
     if not cells.size:
-        raise ValueError(
-            f"counts must have {'an empty' if way == 'empty' else 'a filled'} cell for --cells {way}, got none"
-        )
+        kind = "an empty" if way == "empty" else "a filled"
+        raise ValueError(f"counts must have {kind} cell for --cells {way}, got none")
     return int(cells[people[cells].argmin()])
 
 

@@ -18,13 +18,8 @@ from audit.io.workers import on_backend
 
 __all__ = ["AsJson", "Confidence", "DatabaseOptions", "Name", "Out", "Seed", "TargetOptions", "WorkerOptions"]
 
-Name = Annotated[
-    str,
-    typer.Argument(
-        autocompletion=known_names,
-        help="A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng).",
-    ),
-]
+NAME = "A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng)."
+Name = Annotated[str, typer.Argument(autocompletion=known_names, help=NAME)]
 Confidence = Annotated[float, "One-sided confidence of each audit, or jointly of all pairs of a mechanism."]
 Seed = Annotated[int | None, "Seed. Default: a random one, recorded in the result."]
 Out = Annotated[Path | None, "Folder for JSON results, and for figures of estimates. Existing results stay."]

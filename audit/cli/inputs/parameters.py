@@ -41,11 +41,8 @@ SEQUENCES = (tuple, list, Sequence)
 
 def writable(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
     """Return the parameters that have a default and a type that can be parsed from text."""
-    return {
-        name: one
-        for name, one in parameters.items()
-        if one.default is not one.empty and _reader(_kind(one)) is not None
-    }
+    free = {name: parameter for name, parameter in parameters.items() if parameter.default is not Parameter.empty}
+    return {name: parameter for name, parameter in free.items() if _reader(_kind(parameter)) is not None}
 
 
 def read_parameters(words: Sequence[str], parameters: Mapping[str, Parameter], of: str) -> dict[str, Any]:

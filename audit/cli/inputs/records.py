@@ -171,12 +171,8 @@ class Row:
             for row in ([front] if front.place == self.place else [front, self])
         ]
         values += [(replace(front, record=self.record | new), f", {words}") for words, new in islice(others, MOST)]
-        for row, words in (
-            *elsewhere[:1],
-            *([(fewer, ", one row fewer")] if rows > 1 else ()),
-            *values,
-            *elsewhere[1:],
-        ):
+        shorter = [(fewer, ", one row fewer")] if rows > 1 else []
+        for row, words in (*elsewhere[:1], *shorter, *values, *elsewhere[1:]):
             with suppress(ValueError):  # the row is gone or unchanged, or a value does not fit its column
                 yield row.pair(words)
 
@@ -206,9 +202,8 @@ class Row:
     def _fits(self, name: str, value: float) -> bool:
         whole = self.records
         with suppress(ValueError):
-            NeighborPair.add_row(
-                [{name: whole[0][name]}] if isinstance(whole, list) else whole[[name]][:1], {name: value}
-            )
+            first = [{name: whole[0][name]}] if isinstance(whole, list) else whole[[name]][:1]
+            NeighborPair.add_row(first, {name: value})
             return math.isfinite(value)
         return False
 
@@ -238,9 +233,5 @@ def read_rows(data: str, databases: DatabaseOptions) -> list[Row]:
         index, text = databases.replace_row
         return [Row(path, records, text, record_of(records, text), index, True)]
     place = place_of(int(databases.at) if databases.at.isdecimal() else databases.at, len(records))
-    texts = databases.add_row or []
-    numbers = [f" {number}" if len(texts) > 1 else "" for number in range(1, len(texts) + 1)]
-    return [
-        Row(path, records, text, record_of(records, text), place, False, number)
-        for text, number in zip(texts, numbers, strict=True)
-    ]
+    rows = [Row(path, records, text, record_of(records, text), place, False) for text in databases.add_row or ()]
+    return [replace(row, number=f" {number}") for number, row in enumerate(rows, 1)] if len(rows) > 1 else rows

@@ -256,10 +256,8 @@ def _check_order(table: Table) -> None:
         if order := next(filter(None, map(order_of, keys)), ""):
             does = "numbers the lines" if order == "numbers" else f"{order} from line to line"
             got = f"{table.title(place)} {does} ({', '.join(table.columns[place][:4])}, ...)"
-            way_out = (
-                "leave it out if it numbers or dates the runs; if several lines are one run, pivot the table so that "
-            )
-            way_out += "each key is a column; else keep the order in which the runs were made"
+            way_out = "leave it out if it numbers or dates the runs; if several lines are one run, pivot the table so "
+            way_out += "that each key is a column; else keep the order in which the runs were made"
             raise ValueError(f"{table.path}: {got}: {way_out}")
 
 

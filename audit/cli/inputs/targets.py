@@ -87,7 +87,9 @@ def select_targets(
     tree: dict[str, Any] = {}
     for name in names:
         system = systems.get(name)
-        values = _parameters(name, system, options, of_data)
+        own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
+        of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
+        values = read_parameters(options.parameters, writable(own) | of_data, of)
         own = {key: value for key, value in values.items() if key not in of_data}
         if system is not None and not system.of_counts:
             target = _on_its_own_pair(system, options, own)
@@ -138,12 +140,6 @@ def _check_names(context: typer.Context, names: list[str], options: TargetOption
         raise ValueError(f"{option_of(min(options.given(PERSONS)))} goes with --data: a file of persons")
     if len(own) < len(names):
         refuse(context, "add_row replace_row", "is for mechanisms of your own, module:object")
-
-
-def _parameters(name: str, system: Any, options: TargetOptions, of_data: dict[str, Any]) -> dict[str, Any]:
-    own = {} if system is None else {key: one for key, one in system.settings.items() if key not in WITH_OPTION}
-    of = name if of_data or system is None or not system.of_counts else f"{name} without --data uniform"
-    return read_parameters(options.parameters, writable(own) | of_data, of)
 
 
 def _system(name: str, preset: str) -> Any:
