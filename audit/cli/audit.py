@@ -30,6 +30,11 @@ NOT_OF_OUTPUTS = (  # options that do not apply to outputs of another program
 NOT_OF_ONE_RUN = (
     "cell cells move_to add_row replace_row size attack event early jobs backend store"  # not with --one-run
 )
+TARGETS = (
+    "Names from `plaudit list` (rdpc needs bundled data or --areas), or module:object for a mechanism of your own, "
+    "callable as (data, size, rng)."
+)
+TOTAL = "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system."
 
 
 @dataclass(frozen=True)
@@ -51,13 +56,7 @@ class RunOptions:
     one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
         False
     )
-    size: Annotated[
-        int | None,
-        "--size",
-        "--runs",
-        WHOLE,
-        "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system.",
-    ] = None
+    size: Annotated[int | None, "--size", "--runs", WHOLE, TOTAL] = None
     confidence: Confidence = 0.95
     attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"
     event: Annotated[
@@ -73,14 +72,7 @@ class RunOptions:
 def audit(
     context: typer.Context,
     *,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(
-            autocompletion=known_names,
-            help="Names from `plaudit list` (rdpc needs bundled data or --areas), or module:object for a mechanism of "
-            "your own, callable as (data, size, rng).",
-        ),
-    ] = None,
+    targets: Annotated[list[str] | None, typer.Argument(autocompletion=known_names, help=TARGETS)] = None,
     options: TargetOptions,
     databases: DatabaseOptions,
     outputs: OutputOptions,
@@ -95,8 +87,8 @@ def audit(
     from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.targets import promise_of, select_targets
 
-    kept = f"; finished runs are in {store}, and the same command goes on from them"
-    set_deadline(timeout, kept if store else "; with --store, finished runs would have been kept")
+    advice = f"; finished runs are in {store}, and the same command goes on from them"
+    set_deadline(timeout, advice if store else "; with --store, finished runs would have been kept")
     if outputs.outputs_x is not None or outputs.outputs_y is not None:
         if targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
@@ -122,10 +114,10 @@ def audit(
         else:
             from audit.measure.loss import measure_loss
 
-            options_of_pairs = common | {"size": target.runs if runs.size is None else runs.size}
+            settings = common | {"size": target.runs if runs.size is None else runs.size}
             together = len(target.pairs)
             for words, pair, own, command in target.pairs:
-                work = partial(measure_loss, target.mechanism, pair, promise, **options_of_pairs)
+                work = partial(measure_loss, target.mechanism, pair, promise, **settings)
                 own = own | ({"confidence": common["confidence"]} if together > 1 else {})
                 tasks.append(AuditTask(target.named(words), work, target.name, own, together, next_command=command))
     if notes and not as_json:

@@ -42,11 +42,12 @@ def doctor(
     for folder in (Path(), Path(tempfile.gettempdir())):
         find_leftovers(folder)  # `finished` prints them
     terminal = console()
-    for heading, facts in (
-        ("Installation", _installation()),
-        ("Secure noise of releases", _noise()),
-        ("Settings of the project", _settings()),
-    ):
+    parts = {
+        "Installation": _installation(),
+        "Secure noise of releases": _noise(),
+        "Settings of the project": _settings(),
+    }
+    for heading, facts in parts.items():
         terminal.print(heading, style="bold")
         for name, words in facts:
             terminal.print(f"  {name}: {words}", soft_wrap=True)

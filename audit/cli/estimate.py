@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 DIRECT, RESIDUAL = "direct", "residual"
+NAME = (
+    "A name from `plaudit list`, or module:object for a mechanism of your own. Its method exact(data) returns the "
+    "output without noise."
+)
 # Options of estimates from residuals, then options that do not apply to errors read from a file:
 OF_CURVES = "bandwidth percentile multiplier change"
 OF_CELLS = "cell cells people move_to"
@@ -61,13 +65,7 @@ class MethodOptions:
 def estimate(
     context: typer.Context,
     *,
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A name from `plaudit list`, or module:object for a mechanism of your own. Its method exact(data) "
-            "returns the output without noise."
-        ),
-    ] = "",
+    name: Annotated[str, typer.Argument(help=NAME)] = "",
     method: Annotated[
         str,
         "direct counts an event on two databases. lag-tail, histogram, kde and slope (for rho) use the errors of one "
@@ -103,7 +101,12 @@ def estimate(
             raise ValueError("--method direct needs runs on two databases, and --residuals are of one release")
         refuse(context, OF_RUNS, "has no effect on residuals from elsewhere")
     root = seed_sequence(seed)
-    settings = _settings(tuning)
+    settings = {key: value for key, value in asdict(tuning).items() if value is not None and key != "event"}
+    if tuning.bandwidth not in (None, "robust"):
+        try:
+            settings["bandwidth"] = float(settings["bandwidth"])
+        except ValueError:
+            raise ValueError(f"bandwidth must be a number or robust, got {tuning.bandwidth!r}") from None
     if residuals is None:
         source = _of_mechanism(context, name, options, databases, workers)
     else:
@@ -169,17 +172,6 @@ def _of_mechanism(
     estimate = partial(estimate_loss, target.mechanism, pair, n_jobs=workers.jobs, progress=True)
     details = {"confidential": pair.confidential, "pair": pair.label, "stage": stage}
     return Source(target.named(words), promise, estimate, details)
-
-
-def _settings(tuning: MethodOptions) -> dict[str, Any]:
-    """Return the given settings, without the event of direct estimates."""
-    settings = {key: value for key, value in asdict(tuning).items() if value is not None and key != "event"}
-    if tuning.bandwidth is not None and tuning.bandwidth != "robust":
-        try:
-            settings["bandwidth"] = float(tuning.bandwidth)
-        except ValueError:
-            raise ValueError(f"bandwidth must be a number or robust, got {tuning.bandwidth!r}") from None
-    return settings
 
 
 def _kind(method: str, options: dict[str, Any], promise: Claim | None) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
+TOTAL = "Total runs: 30% try the pairs, the others measure. Default: as for `plaudit audit`."
 PAIRS = 60  # to try by default, if there are enough runs
 
 
@@ -41,13 +42,7 @@ def search(
     options: TargetOptions,
     databases: DatabaseOptions,
     looks: LookOptions,
-    size: Annotated[
-        int | None,
-        "--size",
-        "--runs",
-        WHOLE,
-        "Total runs: 30% try the pairs, the others measure. Default: as for `plaudit audit`.",
-    ] = None,
+    size: Annotated[int | None, "--size", "--runs", WHOLE, TOTAL] = None,
     confidence: Confidence = 0.95,
     attack: Annotated[str, "Attack to use, as in `plaudit audit`."] = "auto",
     seed: Seed = None,

@@ -75,11 +75,9 @@ def _same_objects(one: Any, other: Any, known: Known) -> bool:
         a, b = triples(), other.tocoo()
         return all(same(getattr(a, name), getattr(b, name), known=known) for name in ("shape", "row", "col", "data"))
     if callable(equals := getattr(one, "equals", None)):  # a data frame
-        return bool(equals(other)) and all(
-            same(getattr(one, name, None), getattr(other, name, None), known=known)
-            for name in LABELS
-            if not callable(getattr(one, name, None))
-        )
+        names = [name for name in LABELS if not callable(getattr(one, name, None))]
+        labels = (same(getattr(one, name, None), getattr(other, name, None), known=known) for name in names)
+        return bool(equals(other)) and all(labels)
     if any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # all classes except `object`
         return bool(one == other)
     if not hasattr(one, "__dict__") and not _slots(one):

@@ -97,6 +97,10 @@ def report_parts(
         _view("Audit", number, name, result, public, published) | {"known_bug": name in known_bugs}
         for number, (name, result) in enumerate(ordered, 1)
     ]
+    names = list(dict.fromkeys(result.mechanism for some in (audits, replays) for _, result in some))
+    subject = ", ".join(names)
+    if len(names) > NAMED_IN_TITLE or (public and set(names) - set(published)):
+        subject = number_of(len(names), "algorithm")
     sources = {key for _, result in audits for key in _sources(result)} | set(ESTIMATES if estimates else ())
     cited = [*(key for key in REFERENCES if key in sources), *sorted(sources - REFERENCES.keys())]
     style = (_templates / "report.css").read_text("utf-8")
@@ -104,7 +108,7 @@ def report_parts(
     confidential = not public and any(result.confidential for result in results)
     days = sorted({day_of(result) for result in results} - {""})
     stream = _environment.get_template("report.html.j2").stream(
-        title=title or _title([one.mechanism for some in (audits, replays) for _, one in some], published, public),
+        title=title or (f"Privacy audit of {subject}" if names else "Estimates of privacy loss"),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         head=[
             ("Question", question or QUESTION),
@@ -132,14 +136,6 @@ def report_parts(
         yield text[:-2]
         rest = text[-2:]  # the pattern may continue in the next part
     yield rest
-
-
-def _title(names: Sequence[str], published: Collection[str], public: bool) -> str:
-    different = list(dict.fromkeys(names))
-    if not different:
-        return "Estimates of privacy loss"
-    named = len(different) <= NAMED_IN_TITLE and not (public and set(different) - set(published))
-    return f"Privacy audit of {', '.join(different) if named else number_of(len(different), 'algorithm')}"
 
 
 def _view(kind: str, number: int, name: str, result: Any, public: bool, published: Collection[str]) -> View:
@@ -184,8 +180,8 @@ def public_origin(result: AuditResult) -> list[tuple[str, str]]:
     versions = result.provenance.get("software")
     versions = versions if isinstance(versions, dict) else {}
     software = {name: versions.get(name) for name in PACKAGES} | {"Python": result.provenance.get("python")}
-    known = {name: text for name, text in software.items() if isinstance(text, str) and VERSION.fullmatch(text)}
-    rows = [("software", ", ".join(map(" ".join, known.items()))), ("made on", day_of(result))]
+    texts = {name: text for name, text in software.items() if isinstance(text, str) and VERSION.fullmatch(text)}
+    rows = [("software", ", ".join(map(" ".join, texts.items()))), ("made on", day_of(result))]
     return [(name, text) for name, text in rows if text]
 
 

@@ -81,14 +81,10 @@ def audit_table(audits: Named) -> Fitted:
     table = Table(*(Column(head, **look) for head, look in zip(heads, looks, strict=True)), **LOOK)
     for name, audit in audits:
         cells = row(audit.summary(name))
+        losses = (cells["measured"], cells["detectable"])
         verdict = Text("\n".join(filter(None, (cells["verdict"], cells["confidential"]))), style=STYLES[audit.verdict])
-        numbers = (
-            cells["promised"].replace(", ", "\n"),
-            Text(cells["neighbors"]),
-            cells["measured"],
-            cells["detectable"],
-        )
-        table.add_row(Text(cells["name"]), *numbers, verdict, f"{audit.seconds:.1f}")
+        promised, neighbors = cells["promised"].replace(", ", "\n"), Text(cells["neighbors"])
+        table.add_row(Text(cells["name"]), promised, neighbors, *losses, verdict, f"{audit.seconds:.1f}")
     return Fitted(table)
 
 

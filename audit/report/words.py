@@ -67,11 +67,9 @@ def event_class(result: AuditResult) -> str:
 def meaning(result: AuditResult) -> list[str]:
     """Explain an audit without mathematics: first the promise, then whether it holds."""
     claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
-    secret = (
-        f"whether one {result.unit} is in the data"
-        if result.relation == "add_remove"
-        else f"which of two values the data of one {result.unit} have"
-    )
+    secret = f"which of two values the data of one {result.unit} have"
+    if result.relation == "add_remove":
+        secret = f"whether one {result.unit} is in the data"
     aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
     promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
     sentences = [

@@ -96,12 +96,13 @@ def _audit(
     test = running()
     call = 0 if test is None else next(test.calls)
     options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"} | ({} if test is None else test.options)
-    if arguments["confidence"] is None:
-        del arguments["confidence"]
-    if _is_fixed(arguments["rng"]):
-        del arguments["rng"]
+    confidence, rng = arguments.pop("confidence"), arguments.pop("rng")
     options |= arguments
-    if _is_fixed(options["rng"]):
+    if confidence is not None:
+        options["confidence"] = confidence
+    if not (isinstance(rng, str) and rng == "fixed"):
+        options["rng"] = rng
+    if isinstance(options["rng"], str) and options["rng"] == "fixed":
         options["rng"] = 0 if test is None else seed_of(test.seed, test.name, call)
     if test is not None and test.runs is not None:
         options["size"] = test.runs
@@ -116,10 +117,6 @@ def _audit(
     if result.verdict != expected:
         raise AssertionError(_in_words(expected, result, command, seeded=options["rng"] is not None))
     return result
-
-
-def _is_fixed(rng: Any) -> bool:
-    return isinstance(rng, str) and rng == "fixed"
 
 
 def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, seeded: bool) -> str:

@@ -258,17 +258,17 @@ def _by_chance(audits: Collection[dict[str, Any]], expected: str) -> float:
 
 
 def _closing_line(audits: Collection[dict[str, Any]]) -> str:
-    pairs = Counter((entry["expected"], entry["audit"]["verdict"]) for entry in audits)
-    expected = Counter(entry["expected"] for entry in audits)
-    kinds = [f"{expected[kind]} of {name}" for kind, (name, _) in KINDS.items() if expected[kind]]
+    outcomes = Counter((entry["expected"], entry["audit"]["verdict"]) for entry in audits)
+    numbers = Counter(entry["expected"] for entry in audits)
+    kinds = [f"{numbers[kind]} of {name}" for kind, (name, _) in KINDS.items() if numbers[kind]]
     counts = {
-        "violated": pairs["not refuted", "violated"],
-        "without power": pairs["not refuted", "no power"],
-        "not detected": expected["violated"] - pairs["violated", "violated"],
+        "violated": outcomes["not refuted", "violated"],
+        "without power": outcomes["not refuted", "no power"],
+        "not detected": numbers["violated"] - outcomes["violated", "violated"],
     }
     line = f"plaudit: {len(audits)} audit{'s' * (len(audits) > 1)} ({', '.join(kinds)})"
     line += "".join(f", {count} {name}" for name, count in counts.items() if count)
     for kind, (_, error) in KINDS.items():
-        if expected[kind]:
+        if numbers[kind]:
             line += f"; {error} by chance with probability at most {_by_chance(audits, kind):.2g}"
     return line

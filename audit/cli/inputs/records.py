@@ -165,12 +165,10 @@ class Row:
         elsewhere = [(replace(self, place=place), "") for place in dict.fromkeys(places) if place != self.place]
         fewer = replace(self, records=self.records[:-1], place=min(self.place, rows - 1))
         front = self if self.replaces else replace(self, place=0)
-        values = [
-            (replace(row, record=self.record | change), f", {words}")
-            for words, change in larger
-            for row in ([front] if front.place == self.place else [front, self])
-        ]
-        values += [(replace(front, record=self.record | new), f", {words}") for words, new in islice(others, MOST)]
+        starts = [front] if front.place == self.place else [front, self]
+        changes = [(row, *change) for change in larger for row in starts]
+        changes += [(front, *change) for change in islice(others, MOST)]
+        values = [(replace(row, record=self.record | change), f", {words}") for row, words, change in changes]
         shorter = [(fewer, ", one row fewer")] if rows > 1 else []
         for row, words in (*elsewhere[:1], *shorter, *values, *elsewhere[1:]):
             with suppress(ValueError):  # the row is gone or unchanged, or a value does not fit its column
