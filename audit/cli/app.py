@@ -42,10 +42,8 @@ search`). LIMITATIONS.md says more.
 """
 COMPLETE = "_PLAUDIT_COMPLETE"  # environment variable by which a shell requests completions
 SHELLS = ("bash", "zsh", "fish")
-FUNCTIONS = {"list": list_systems} | {
-    function.__name__: function
-    for function in (audit, replay, search, estimate, plan, check, compare, verify, report, doctor)
-}
+COMMANDS = (audit, replay, search, estimate, plan, check, compare, verify, report, doctor)
+FUNCTIONS = {"list": list_systems} | {function.__name__: function for function in COMMANDS}
 EXAMPLES = """
 plaudit list --json
 plaudit audit gdpc rdpc --out results

@@ -34,6 +34,7 @@ TARGETS = (
     "Names from `plaudit list` (rdpc needs bundled data or --areas), or module:object for a mechanism of your own, "
     "callable as (data, size, rng)."
 )
+ONE_RUN = "Run once. A secret coin per cell decides whether one person (or --people) is added."
 TOTAL = "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system."
 
 
@@ -53,9 +54,7 @@ class OutputOptions:
 class RunOptions:
     """The number of runs and their use."""
 
-    one_run: Annotated[bool, "Run once. A secret coin per cell decides whether one person (or --people) is added."] = (
-        False
-    )
+    one_run: Annotated[bool, ONE_RUN] = False
     size: Annotated[int | None, "--size", "--runs", WHOLE, TOTAL] = None
     confidence: Confidence = 0.95
     attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"

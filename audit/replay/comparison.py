@@ -60,14 +60,6 @@ class Comparison:
     known: bool  # the queries are the only source of answers
     comparable: bool  # both runs make the same draws, so they should take the same time
 
-    def add(self, later: Comparison) -> None:
-        """Merge the comparison of another pair of runs: new kinds of violations and notes, but no queries."""
-        kinds = {violation.kind for violation in self.violations}
-        self.violations += [violation for violation in later.violations if violation.kind not in kinds]
-        self.notes += [note for note in later.notes if note not in self.notes]
-        self.evaluated &= later.evaluated
-        self.known &= later.known
-
 
 def compare(question: Question, number: int, first: Trace) -> Comparison:
     """Replay a run on the neighbor; differences are violations only if runs with other generators repeat them."""

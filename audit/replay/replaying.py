@@ -79,33 +79,37 @@ def replay(
     usual, least = (TIMED, LEAST_TIMED) if timed else (1, 1)
     size = usual if size is None else whole_number("size", size, least=least)
     firsts = [question.run(pair.x, SAME, number) for number in range(1 if timed else size)]
-    found, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
-    queries = [query for comparison in (found, *others) for query in comparison.queries]
+    comparison, *others = (compare(question, *numbered) for numbered in enumerate(firsts))
+    queries = [query for part in (comparison, *others) for query in part.queries]
     limited = any(query.declared not in (None, (None, None)) for query in queries)
     limited |= question.promise is not None and any(query.losses is not None for query in queries)
-    for other in others:
-        found.add(other)
-    _compare_loss(question, found, firsts, released)
-    if found.evaluated and not limited and not found.violations:
-        found.notes.insert(0, UNLIMITED)
-        found.evaluated = False
-    if timed and not found.comparable:
-        found.notes.append(UNTIMED)
+    for other in others:  # of other pairs of runs: new kinds of violations and notes, but no queries
+        kinds = {violation.kind for violation in comparison.violations}
+        comparison.violations += [violation for violation in other.violations if violation.kind not in kinds]
+        comparison.notes += [note for note in other.notes if note not in comparison.notes]
+        comparison.evaluated &= other.evaluated
+        comparison.known &= other.known
+    _compare_loss(question, comparison, firsts, released)
+    if comparison.evaluated and not limited and not comparison.violations:
+        comparison.notes.insert(0, UNLIMITED)
+        comparison.evaluated = False
+    if timed and not comparison.comparable:
+        comparison.notes.append(UNTIMED)
     elif timed:
         data, answers, coins = (pair.x, pair.y), firsts[0].calls, np.random.default_rng(stream(question.root, COINS))
         slower = timing(lambda on_y: question.run(data[on_y], SAME, 0, answers=answers).nanoseconds, size, coins)
-        found.violations += [slower] if slower else []
+        comparison.violations += [slower] if slower else []
     secret = pair.confidential
     return Replay(
         mechanism=mechanism_name(mechanism),
         pair=pair.label,
         relation=pair.relation,
         claim=question.promise,
-        queries=tuple(found.queries),
-        violations=tuple(replace(violation, confidential=secret) for violation in found.violations),
-        notes=tuple(found.notes),
-        evaluated=found.evaluated,
-        known=found.known,
+        queries=tuple(comparison.queries),
+        violations=tuple(replace(violation, confidential=secret) for violation in comparison.violations),
+        notes=tuple(comparison.notes),
+        evaluated=comparison.evaluated,
+        known=comparison.known,
         size=size,
         seed=entropy_of(question.root),
         seconds=time.perf_counter() - begun,
@@ -131,28 +135,28 @@ def _question(mechanism: Mechanism, pair: NeighborPair, claim: Claim | None, obs
     return Question(mechanism, pair, promise, steps, seed_sequence(rng))
 
 
-def _compare_loss(question: Question, found: Comparison, firsts: list[Trace], released: bool | None) -> None:
+def _compare_loss(question: Question, comparison: Comparison, firsts: list[Trace], released: bool | None) -> None:
     """Compare the joint loss with the promise, if runs with other answers make the same queries."""
-    if not found.known:
+    if not comparison.known:
         return
-    loss = excess(question.promise, found.queries) if question.promise else None
+    loss = excess(question.promise, comparison.queries) if question.promise else None
     numbers = range(REPEATS if loss else OTHERS)
     traces = [*firsts, *(question.run(question.pair.x, FRESH, number) for number in numbers)]
     if not all(same_queries(firsts[0], other) for other in traces[1:]):
-        found.known = False
-        found.notes.append(ADAPTIVE)
+        comparison.known = False
+        comparison.notes.append(ADAPTIVE)
     elif loss and question.promise:
         proved = loss if released else None
         if released is None:
-            shown = [query for query, told in zip(found.queries, published(traces), strict=True) if told]
-            complete = all(query in shown for query in found.queries if query.losses)
+            shown = [query for query, public in zip(comparison.queries, published(traces), strict=True) if public]
+            complete = all(query in shown for query in comparison.queries if query.losses)
             names = "all queries" if complete else "the queries whose answers are released"
             proved = excess(question.promise, shown, names)
         if proved:
-            found.violations.append(proved)
+            comparison.violations.append(proved)
         else:
-            found.notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
-            found.evaluated = False
+            comparison.notes.insert(0, f"{loss.sentence}: {UNPUBLISHED}")
+            comparison.evaluated = False
 
 
 def timing(time_run: Callable[[bool], int], size: int, rng: np.random.Generator) -> Violation | None:

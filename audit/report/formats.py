@@ -56,9 +56,8 @@ def to_annotations(results: Results, known_bugs: Collection[str] = ()) -> str:
     """Return GitHub workflow commands: errors for unexpected violations, warnings for results without power."""
     lines = []
     for name, result in results:
-        if result.verdict == "violated" and name in known_bugs:
-            continue
-        if (level := LEVELS.get(result.verdict)) is not None:
+        expected = result.verdict == "violated" and name in known_bugs
+        if (level := LEVELS.get(result.verdict)) is not None and not expected:
             advice = remedy(result, "--size") if isinstance(result, AuditResult) else ""
             words = f"{result}. What would help: {advice}." if advice else f"{result}"
             title = _escaped(printable(f"{result.verdict}: {name}"), {":": "%3A", ",": "%2C"})
@@ -91,15 +90,12 @@ def _lines(lines: list[str]) -> str:
 
 def _in_code(words: str) -> str:
     """Return text in code spans, which Markdown does not interpret; pipes, which would end the cell, are escaped."""
-    return "&#124;".join(map(_code_span, words.split("|")))
-
-
-def _code_span(words: str) -> str:
-    if not words:
-        return ""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
-    edge = " " if words.strip("`") != words or words != words.strip() else ""  # Markdown strips one space at each end
-    return f"{fence}{edge}{words}{edge}{fence}"
+    spans = []
+    for part in words.split("|"):
+        fence = "`" * (1 + max((len(run) for run in re.findall("`+", part)), default=0))
+        edge = " " if part.strip("`") != part or part != part.strip() else ""  # Markdown strips one space at each end
+        spans.append(part and f"{fence}{edge}{part}{edge}{fence}")
+    return "&#124;".join(spans)
 
 
 def _quoted(words: str) -> str:

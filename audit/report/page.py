@@ -107,7 +107,9 @@ def report_parts(
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     confidential = not public and any(result.confidential for result in results)
     days = sorted({day_of(result) for result in results} - {""})
+    values: dict[str, Any] = {"public": public, "confidential": confidential, "through": through, "entries": entries}
     stream = _environment.get_template("report.html.j2").stream(
+        values,
         title=title or (f"Privacy audit of {subject}" if names else "Estimates of privacy loss"),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         head=[
@@ -116,13 +118,9 @@ def report_parts(
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
         bugs_found=bugs_found(audits, known_bugs),
-        public=public,
-        confidential=confidential,
         policy=POLICY.format(digest),
         style=Markup(style),
-        entries=entries,
         promised=[(entry["name"], entry["result"]) for entry in entries if not entry["known_bug"]],
-        through=through,
         estimates=[_view("Estimate", k, *named, public, ()) for k, named in enumerate(estimates, 1)],
         replays=[_view("Replay", k, *named, public, published) for k, named in enumerate(replays, 1)],
         cited=lambda keys: sorted(cited.index(key) + 1 for key in keys),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from inspect import Parameter
@@ -20,12 +21,10 @@ Reader = tuple[str, Callable[[str], Any]]  # description of valid values, for me
 
 def whole_size(text: str) -> int:
     """Parse a number of runs: 200000, 200_000 or 1e6."""
-    try:
+    with suppress(InvalidOperation):
         number = Decimal(text)
         if number.is_finite() and number.adjusted() < DIGITS and number == int(number):
             return int(number)
-    except InvalidOperation:
-        pass
     raise typer.BadParameter(f"must be a whole number, such as 200000, 200_000 or 1e6, got {text!r}")
 
 
