@@ -1,17 +1,13 @@
-"""Coverage of the bounds at laws that row 1 of docs/reliability.md does not have: `test_coverage` has the others."""
+"""Coverage of bounds at laws that neither row 1 of docs/reliability.md has nor exact tests of `tests/audit/bounds`."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy.special import expit
 from scipy.stats import norm
 
 from audit.bounds import renyi
-from audit.bounds.game import approx_game_lower, guessing_game_lower, variation_game_lower
-from audit.bounds.gaussian import gaussian_lower
-from audit.bounds.one_run import one_run_p_value
-from audit.bounds.rectangle import two_sample_lower
+from audit.bounds.game import approx_game_lower, variation_game_lower
 from audit.bounds.renyi import renyi_variational_lower
 from tests.audit.audits import at_the_boundary
 from tests.helpers import most
@@ -19,52 +15,13 @@ from tests.helpers import most
 AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test here
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_two_samples_cover_randomized_response_at_the_boundary(epsilon):
-    rng = np.random.default_rng(105)
-    y, x = rng.binomial(500, expit(epsilon), AUDITS), rng.binomial(500, expit(-epsilon), AUDITS)
-    assert (two_sample_lower(y, 500, x, 500, confidence=0.95) > epsilon).sum() <= ALLOWED
-    # Negative control: the ratio itself is no bound.
-    with np.errstate(divide="ignore"):
-        assert (np.log(y / x) > epsilon).sum() > 5 * ALLOWED
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.05), (2.0, 0.03)])
-def test_two_samples_cover_an_approximate_promise(epsilon, delta):
-    """A law that attains (epsilon, delta): forgetting delta accuses it."""
-    q = 0.05
-    p = math.exp(epsilon) * q + delta
-    rng = np.random.default_rng(106)
-    y, x = rng.binomial(20_000, p, AUDITS), rng.binomial(20_000, q, AUDITS)
-    assert (two_sample_lower(y, 20_000, x, 20_000, confidence=0.95, delta=delta) > epsilon).sum() <= ALLOWED
-    assert (two_sample_lower(y, 20_000, x, 20_000, confidence=0.95) > epsilon).sum() > ALLOWED
-
-
-def test_p_values_are_valid_and_a_forgotten_delta_is_not():
-    """A p-value below alpha at most alpha of the time; one run that leaks every bit at once with probability delta."""
-    epsilon, bits, rng = 1.0, 200, np.random.default_rng(110)
-    guesses = rng.binomial(bits, expit(epsilon), AUDITS)
-    values = np.array([one_run_p_value(int(v), bits, epsilon) for v in guesses])
-    assert (values <= 0.05).sum() <= ALLOWED
-    assert (values <= 0.06).sum() > 10
-    delta = 0.1
-    leaked = np.where(rng.random(AUDITS) < delta, bits, guesses)
-    with_delta = [one_run_p_value(int(v), bits, epsilon, delta=delta) for v in leaked]
-    without = [one_run_p_value(int(v), bits, epsilon) for v in leaked]
-    assert (np.array(with_delta) <= 0.05).sum() <= ALLOWED
-    assert (np.array(without) <= 0.05).sum() > ALLOWED
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta", "share", "runs", "distance"),
     [
-        (1.0, 1e-6, 1.0, 2000, 1),
-        (1.0, 1e-6, 0.01, 20_000, 1),
         (1.0, 1e-3, 0.01, 20_000, 1),
         (0.1, 0.1, 1.0, 20_000, 1),
         (0.1, 0.1, 0.15, 20_000, 1),
         (4.0, 0.1, 0.5, 2000, 1),
-        (0.1, 1e-3, 0.5, 2000, 20),
         (0.025, 1e-6, 1.0, 1000, 80),
     ],
 )
@@ -79,18 +36,11 @@ def test_the_approximate_game_covers_the_worst_law(epsilon, delta, share, runs, 
     assert np.median(found) > 0.6 * epsilon or share - delta < 0.1  # it has power, but where most guesses are leaks
 
 
-def test_ignoring_delta_breaks_the_game():
-    """Each way of making little of delta that looks plausible, on the law that attains the promise."""
-    rng = np.random.default_rng(112)
-    epsilon, delta, runs = 1.0, 0.01, 20_000
-    seen = rng.multinomial(runs, at_the_boundary(epsilon, delta, 0.1), AUDITS)
-    pure = guessing_game_lower(seen[:, 0], seen[:, :2].sum(axis=1), confidence=0.95)
-    assert (pure > epsilon).sum() > 5 * ALLOWED
-    every_guess = [approx_game_lower(v, v + w, v + w, delta=delta, confidence=0.95) for v, w, _ in seen.tolist()]
-    assert (np.array(every_guess) > epsilon).sum() > 5 * ALLOWED  # the leak may sit where the guesses are
-    group = rng.multinomial(2000, at_the_boundary(0.1, 1e-3, 0.5, 20), AUDITS)
-    divided = [approx_game_lower(v, v + w, 2000, delta=1e-3, confidence=0.95) / 20 for v, w, _ in group.tolist()]
-    assert (np.array(divided) > 0.1).sum() > 2 * ALLOWED
+def test_counting_only_the_guesses_breaks_the_game():
+    """The leak may sit where the guesses are. Other mistakes with delta are in row 1 of the page."""
+    seen = np.random.default_rng(112).multinomial(20_000, at_the_boundary(1.0, 0.01, 0.1), AUDITS)
+    found = [approx_game_lower(v, v + w, v + w, delta=0.01, confidence=0.95) for v, w, _ in seen.tolist()]
+    assert (np.array(found) > 1.0).sum() > 5 * ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -113,16 +63,6 @@ def test_the_game_of_total_variation_covers_every_share_of_guesses(delta, share,
     if named == 2 and least:
         twice = variation_game_lower(right, guesses, runs, named=1, confidence=0.95)
         assert (twice > delta).sum() > 5 * ALLOWED
-
-
-@pytest.mark.parametrize(("mu", "at", "runs"), [(0.1, 0.0, 20_000), (1.0, 0.5, 1000), (3.0, 1.5, 1000)])
-def test_the_gaussian_bound_covers_a_gaussian_pair(mu, at, runs):
-    rng = np.random.default_rng(113)
-    y, x = rng.binomial(runs, norm.sf(at - mu), AUDITS), rng.binomial(runs, norm.sf(at), AUDITS)
-    for confidence in (0.95, 0.8):
-        found = gaussian_lower(y, runs, x, runs, confidence=confidence)
-        assert (found > mu).sum() <= most(AUDITS, confidence)
-    assert (norm.isf(x / runs) - norm.isf(y / runs) > mu).sum() > 5 * ALLOWED  # the estimate is no bound
 
 
 def in_order_of_the_score(_, *counts):

@@ -135,17 +135,24 @@ def test_clopper_pearson_never_misses_more_than_it_says(confidence, rate):
 
 
 @pytest.mark.parametrize(
-    ("p", "q", "delta"), [(expit(1), expit(-1), 0.0), (0.3, 0.1, 0.0), (0.5, 0.5, 0.0), (0.4, 0.2, 0.1)]
+    ("p", "q", "delta"), [(expit(1), expit(-1), 0.0), (0.3, 0.1, 0.0), (0.5, 0.5, 0.0), (0.5, 0.1, 0.3)]
 )
 @pytest.mark.parametrize("confidence", [0.5, 0.95])
 def test_two_samples_never_miss_more_than_they_say(p, q, delta, confidence):
-    y, x, runs_y, runs_x = np.arange(61), np.arange(81), 60, 80
-    found = two_sample_lower(y[:, None], runs_y, x, runs_x, confidence=confidence, delta=delta)
-    chance = np.outer(binom.pmf(y, runs_y, p), binom.pmf(x, runs_x, q))
-    miss = chance[found > math.log((p - delta) / q) + 1e-12].sum()
-    assert miss <= 1 - confidence
-    if confidence == 0.5:
-        assert miss > 0.01  # the bound is not vacuous
+    y, x = np.arange(61)[:, None], np.arange(81)
+    chance = binom.pmf(y, 60, p) * binom.pmf(x, 80, q)
+    loss, shift = math.log((p - delta) / q) + 1e-12, norm.ppf(p) - norm.ppf(q) + 1e-12
+    losses = two_sample_lower(y, 60, x, 80, confidence=confidence, delta=delta)
+    shifts = gaussian_lower(y, 60, x, 80, confidence=confidence)
+    for misses in (chance[losses > loss].sum(), chance[shifts > shift].sum()):
+        assert misses <= 1 - confidence
+        assert confidence > 0.5 or misses > 0.01  # the bound is not vacuous
+    # Negative controls: the estimates, and a bound that forgets the delta.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimates = (y / 60 - delta) / (x / 80) > math.exp(loss), norm.ppf(y / 60) - norm.ppf(x / 80) > shift
+    assert min(chance[excess].sum() for excess in estimates) > 0.4
+    forgetful = chance[two_sample_lower(y, 60, x, 80, confidence=confidence) > loss].sum()
+    assert delta == 0 or forgetful > 1 - confidence
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "share"), [(0.5, 0.1, 1.0), (1.0, 0.01, 0.4), (0.2, 0.05, 0.06)])
