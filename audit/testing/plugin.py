@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     runs = "runs of every audit asserted, in place of its size"
     report = "write all audits of the session to a file (default: that of [tool.plaudit], or none)"
     group.addoption("--audit-seed", type=partial(_whole, least=0), metavar="N", help=f"{seed} {default}")
-    group.addoption("--audit-runs", type=partial(_whole, least=8), metavar="N", help=runs)
+    group.addoption("--audit-runs", type=partial(_whole, least=20), metavar="N", help=runs)
     group.addoption("--audit-report", metavar="FILE.json", help=report)
 
 
