@@ -24,7 +24,6 @@ __all__ = [
     "changed_entries",
     "clearly",
     "explore",
-    "glancing_runs",
     "index_of",
     "is_number",
     "largest",
@@ -144,7 +143,7 @@ def explore(exploration: Exploration) -> Explored:
     if "explored" not in exploration.shared:
         entries = math.prod(exploration.shape)
         if entries == 1:
-            runs = glancing_runs(exploration.choosing)
+            runs = min(max(4, int(exploration.choosing * GLANCE)), ENOUGH)
         else:
             known = exploration.statistics_by_attack.keys() & EXACT_ATTACKS
             clear = known or changed_entries(exploration.pair, exploration.shape)
@@ -167,11 +166,6 @@ def explore(exploration: Exploration) -> Explored:
         )
         exploration.shared["explored"] = Explored(exploration.shape, center, on_x, on_y, (x, y))
     return exploration.shared["explored"]  # type: ignore[no-any-return]
-
-
-def glancing_runs(choosing: int) -> int:
-    """Return the number of exploring runs if outputs are one number, of which they show the digits."""
-    return min(max(4, int(choosing * GLANCE)), ENOUGH)
 
 
 def clearly(many: int) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from audit.attacks.movement import glancing_runs
+from audit.attacks import novelty
 from audit.attacks.selection import Family, Guessing, rate_candidates, select_events, select_weights, tabulated
 from audit.attacks.selection.weights import CLIPS, ORDERS, chosen_weights
 from audit.bounds.renyi import BLOCKS, TINY, moments, renyi_event_lower, renyi_variational_lower, usual_lower
@@ -112,13 +112,9 @@ class Renyi(RegionMethod):
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return the probability that a likelihood ratio shows a larger divergence of two normal laws than promised."""
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
-        learning = [chose - min(chose, glancing_runs(chose)) for chose in choosing.tolist()]
-        return np.array(
-            [
-                divergence_power(promise, shift, runs, (counted // 2,) * 2, self.confidence)
-                for runs, counted in zip(learning, counting.tolist(), strict=True)
-            ]
-        )
+        sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
+        powers = [divergence_power(promise, shift, chose, (count // 2,) * 2, self.confidence) for chose, count in sizes]
+        return np.array(powers)
 
     def searched(self, families: tuple[Family, ...]) -> str:
         """Return the kinds of rules that are searched, in words."""
@@ -143,7 +139,7 @@ def divergence_power(
     # on fresh runs is taken to be normal.
     if min(runs) < 2:
         return 0.0
-    if choosing:
+    if choosing := choosing - min(int(novelty.SHARE * choosing), novelty.MOST):  # those teach attacks
         near, many = nearby(shift, choosing, STEPS)
         ratio = counting_ratio(2 * min(runs), choosing)
         edges, weights, order, toward_y = _weights(near, many, ratio, confidence, times)
