@@ -27,7 +27,7 @@ MANY = 10_000  # runs, up to which blocks have equal sizes, as those of more run
 MOST_LOST = 0.9  # largest part of the money that one run may take
 MOST_RUNS = 2.0**53  # with one score: a float tells no more apart
 SLACK, WIDER = 0.4, 1.15  # standard errors by which bounds are usually below exact ones, and how much more they vary
-SKEW, WIDEST = 28.0, 2.5  # weight of the squared error of a moment in how much they vary, and its limit, by simulation
+SKEW, WIDEST = 24.0, 2.5  # weight of the squared error of a moment in how much they vary, and its limit, by simulation
 RARE = 0.7  # weight of values that were not seen, by simulation
 TINY = 1e-16  # least moment whose logarithm is taken
 
