@@ -375,7 +375,8 @@ def test_a_marker_that_means_nothing_is_one_line(pytester):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "least"), [("--audit-seed", "-1", 0), ("--audit-runs", "19", 20), ("--audit-runs", "9" * 5000, 20)]
+    ("option", "value", "least"),
+    [("--audit-seed", "-1", 0), ("--audit-runs", "19", 20), ("--audit-runs", "9" * 5000, 20)],
 )
 def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value, least):
     result = run(pytester, f"{option}={value}")
