@@ -15,16 +15,10 @@ from audit.methods.betting import Bets, block_size
 from audit.results.files import write_json
 from audit.results.folder import read_audits
 from audit.review.verify import verify_result
-from tests.audit.audits import COIN, leaky, normal
+from tests.audit.audits import COIN, TIGHT, leaky, normal
 from tests.helpers import in_full, refused_like
 
-TIGHT = {
-    "pure": (leaky(1.0, 0.0), PureDP(1.0)),
-    "approximate": (leaky(1.0, 0.01), ApproxDP(1.0, 0.01)),
-    "total variation": (leaky(0.0, 0.3), ApproxDP(0, 0.3)),
-    "Gaussian": (normal, GaussianDP(1.0)),
-    "zero-concentrated": (normal, ZCDP(0.5)),
-}
+PURE = leaky(1.0, 0.0), PureDP(1.0)
 
 
 def early(mechanism, claim, **options):
@@ -44,7 +38,7 @@ def test_blocks_grow_by_a_quarter_and_take_all_runs():
 @pytest.mark.parametrize("kind", TIGHT)  # two audits and a file, .5 s
 def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, tmp_path):
     """No output comes twice; the result does not depend on the number of workers."""
-    mechanism, claim = TIGHT[kind]
+    mechanism, claim, _ = TIGHT[kind]
     made = []
 
     def noting(data, size, rng):
@@ -70,7 +64,7 @@ def test_bets_expect_what_earlier_runs_showed():
     """The first bet has seen ten runs, and half of one more of either kind: five runs on each database."""
     event = Event.at_least((), 1, low=0)
     for seed in range(5):
-        bet = early(*TIGHT["pure"], size=40, event=event, rng=seed).basis["bets"][0]
+        bet = early(*PURE, size=40, event=event, rng=seed).basis["bets"][0]
         right, wrong = bet["right_share"], bet["wrong_share"]
         seen = [11 * share - 0.5 for share in (right, wrong)]
         assert seen == pytest.approx(np.round(seen), abs=1e-9)
@@ -78,7 +72,7 @@ def test_bets_expect_what_earlier_runs_showed():
 
 
 def test_coins_pick_the_databases():
-    on_y = [early(*TIGHT["pure"], size=40, rng=seed).counts["y"]["runs"] for seed in range(20)]
+    on_y = [early(*PURE, size=40, rng=seed).counts["y"]["runs"] for seed in range(20)]
     assert len(set(on_y)) > 3  # of 28 runs
 
 
@@ -101,24 +95,6 @@ def test_twice_the_promise_takes_tens_of_runs(kind, seeds):
     results = [early(mechanism, claim, rng=seed) for seed in range(seeds)]
     assert all(result.verdict == "violated" for result in results)
     assert np.median([result.size for result in results]) <= (most if seeds == 12 else 3 * most)
-
-
-@pytest.mark.parametrize("kind", TIGHT)  # four audits, .5 to 1 s
-@pytest.mark.parametrize(("audits", "size"), in_full((4, 500), (200, 3000)))
-def test_what_keeps_its_promise_is_hardly_ever_accused(kind, audits, size):
-    """At 95%, with a look after each block: at most 5% + two standard errors."""
-    mechanism, claim = TIGHT[kind]
-    results = [early(mechanism, claim, size=size, rng=seed) for seed in range(audits)]
-    most = 0.05 * audits + 2 * math.sqrt(0.05 * 0.95 * audits)
-    assert sum(result.verdict == "violated" for result in results) <= most
-    assert sum(result.measured.budget > claim.budget for result in results) <= most
-
-
-def test_an_audit_that_would_have_found_a_tenth_more_ends():
-    result = early(*TIGHT["pure"], size=40_000, confidence=0.9, rng=5)
-    assert result.verdict == "not refuted"
-    assert 1.0 < result.detectable <= 1.1
-    assert 2000 < result.size < 20_000
 
 
 @pytest.mark.slow
@@ -185,7 +161,7 @@ def test_a_registered_statistic_scores_each_run_by_itself():
 
 def test_a_registered_event_spends_no_runs_on_choice():
     event = Event.at_least((), 1, low=0)
-    result = early(*TIGHT["pure"], size=600, event=event)
+    result = early(*PURE, size=600, event=event)
     assert result.event == "y if output >= 1, x if output <= 0"
     assert result.searched == "one event, registered beforehand"
     assert all(bet["regions"] == 2 for bet in result.basis["bets"])

@@ -7,7 +7,6 @@ import pytest
 
 from algorithms.benchmarks import benchmarks
 from algorithms.benchmarks.noisy_answers import Laplace
-from algorithms.bugs.budget import HalfNoiseGDPC
 from algorithms.flaxman import GDPC
 from audit.attacks import Attack
 from audit.measure.loss import measure_loss
@@ -56,12 +55,6 @@ def test_sound_algorithms_are_not_accused(name, times, sure, size):
         results = audits(known.mechanism, pair, number, size=size, confidence=confidence)
         assert accusations(results) <= allowed
         assert sum(result.measured.epsilon > known.loss for result in results) <= allowed
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
-@pytest.mark.parametrize(("times", "size"), in_full((5, 60_000), (200, SIZE)))
-def test_half_the_noise_is_found_by_every_audit(epsilon, times, size):
-    assert accusations(audits(HalfNoiseGDPC(epsilon), ONE_MORE, times, size=size)) == times
 
 
 @pytest.mark.parametrize("name", ["SVT5", "ReportNoisyMax4"])

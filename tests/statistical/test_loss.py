@@ -96,6 +96,7 @@ def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audi
     mechanism, claim, size = TIGHT[kind]
     results = audits_of(mechanism, claim, how, size if audits < 1000 else 4 * size, range(audits))
     assert misses(results, claim.budget) <= most(audits)
+    assert sum(result.verdict == "violated" for result in results) <= most(audits)
     found = [result.measured.budget for result in results]
     assert len(set(found)) > 20
     assert (max(found) if audits < 1000 else np.median(found)) > 0.2 * claim.budget  # and not by showing nothing
@@ -159,17 +160,6 @@ def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
 
 
 # Outputs from elsewhere, and words
-
-
-@pytest.mark.parametrize("audits", in_full(15, 30))
-@pytest.mark.parametrize(("runs", "runs_y", "bound"), [(250, 2000, "guessing game"), (40, 60, "two samples")])
-def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
-    results = [
-        measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
-        for seed in range(audits)
-    ]
-    assert {result.bound for result in results} == {bound}
-    assert misses(results, 1.0) <= most(audits)
 
 
 @slow

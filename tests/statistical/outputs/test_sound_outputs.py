@@ -106,14 +106,6 @@ def test_a_loss_above_the_promise_is_found_among_the_same_outputs():
         assert result.verdict == "violated"
 
 
-@pytest.mark.slow
-def test_words_and_numbers_of_a_batch_are_read_alike():
-    """Known truth 0.616: 24 of 26 such audits accused while the words of a batch decided how it was read."""
-    mechanism, pair, claim = CASES["words and numbers"]
-    results = [measure_loss(mechanism, pair, claim, size=6000, rng=seed, confidence=0.9999) for seed in range(26)]
-    assert [result.verdict for result in results if result.verdict == "violated"] == []
-
-
 @pytest.mark.slow  # to start processes
 def test_a_work_array_is_not_shared_by_blocks_at_work_at_the_same_time():
     """0 of 200 audits at 1 - 1e-6 accuse (false alarm 2e-4), and counts are those of one job."""
