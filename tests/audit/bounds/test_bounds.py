@@ -17,25 +17,12 @@ from audit.bounds.rectangle import delta_lower, rectangle, two_sample_lower
 from audit.claims import ApproxDP
 from tests.audit.audits import at_the_boundary
 from tests.helpers import counts
-
-
-def literal_tail(successes, runs, rate):
-    """P[Binomial >= successes], term by term."""
-    return math.fsum(math.comb(runs, k) * rate**k * (1 - rate) ** (runs - k) for k in range(successes, runs + 1))
-
-
-def literal_clopper_pearson(successes, runs, alpha):
-    """The smallest rate that the observation does not reject, by bisection of the tail it would have."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if literal_tail(successes, runs, middle) > alpha else (middle, high)
-    return high if successes else 0.0
+from tests.hostile.oracle import limit_below
 
 
 def literal_approx(correct, guesses, runs, delta, alpha, distance):
     """The largest promise for which so many right guesses are too many, by bisection and tails summed by scipy."""
-    guessed = literal_clopper_pearson(guesses, runs, alpha / 10)
+    guessed = limit_below(guesses, runs, alpha / 10)
 
     def rejected(epsilon):
         pair = ApproxDP(epsilon, delta).group(distance)
@@ -87,7 +74,7 @@ def test_a_promise_that_is_empty_at_a_distance_is_never_rejected():
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 0.001])
 def test_clopper_pearson_is_the_textbook_s(runs, alpha):
     k = np.arange(runs + 1)
-    literal = [literal_clopper_pearson(i, runs, alpha) for i in k]
+    literal = [limit_below(i, runs, alpha) for i in k]
     np.testing.assert_allclose(clopper_pearson_lower(k, runs, confidence=1 - alpha), literal, rtol=1e-9)
     upper = clopper_pearson_upper(k, runs, confidence=1 - alpha)
     np.testing.assert_allclose(upper, 1 - np.array(literal)[::-1], rtol=1e-9)

@@ -30,16 +30,13 @@ def test_many_runs_of_one_event_reach_its_divergence():
     p, q, runs = 0.3, 0.1, 10**9
     found = renyi_event_lower(int(p * runs), runs, int(q * runs), runs, confidence=0.95)
     assert worst_rho(p, q) * 0.999 < found < worst_rho(p, q) * 1.01  # the grid of orders here is coarser than there
-    # The other direction counts as well: nearly always against often.
-    often = renyi_event_lower(990, 1000, 900, 1000, confidence=0.5)
-    low, high = map(float, rectangle(990, 1000, 900, 1000, confidence=0.5))
-    forth = [loss_distribution([low, 1 - low], [high, 1 - high]).renyi(a) / a for a in (1.0, 1.5, 2.0, 4.0, 9.0)]
-    back = [loss_distribution([high, 1 - high], [low, 1 - low]).renyi(a) / a for a in (1.0, 1.5, 2.0, 4.0, 9.0)]
-    assert max(forth) < max(back) <= often
 
 
-@pytest.mark.parametrize("seen", [(692, 1000, 309, 1000), (60, 1000, 10, 1000), (1000, 1000, 0, 1000)])
+@pytest.mark.parametrize(
+    "seen", [(692, 1000, 309, 1000), (60, 1000, 10, 1000), (1000, 1000, 0, 1000), (940, 1000, 700, 1000)]
+)
 def test_the_event_bound_is_the_divergence_at_the_corner(seen):
+    """Of the last event, which is met nearly always, the other direction shows more."""
     low, high = map(float, rectangle(*seen, confidence=0.95))
     found = renyi_event_lower(*seen, confidence=0.95)
     assert worst_rho(low, high) <= found + 1e-12
