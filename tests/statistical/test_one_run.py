@@ -1,18 +1,23 @@
 """Audits of one run: they exceed what is true as seldom as they say, and the mistakes that would not."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import special, stats
+from scipy.optimize import brentq
 
 from algorithms.flaxman import GDPC, RDPC
 from algorithms.hierarchy import Hierarchy
 from audit.bounds.one_run import one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, measure_loss_one_run
+from audit.methods.one_run import OneRun
 from tests.audit.audits import answers, one_run_losses
 from tests.helpers import in_full, most
 
-coverage = pytest.mark.parametrize("audits", [pytest.param(1000, marks=pytest.mark.slow)])  # a second each in short
+SLOW = pytest.mark.slow
+coverage = pytest.mark.parametrize("audits", [pytest.param(1000, marks=SLOW)])  # a second each in short
 EMPTY = Canaries([0] * 400)
 
 
@@ -117,6 +122,62 @@ def seldom_more(claim, seldom, share, accuracy):
     right = seldom * share * accuracy
     assert claim.rarest(right) <= seldom * share - right < 1.05 * claim.rarest(right)
     return mechanism
+
+
+def normal(mu):
+    return lambda bits, rng: bits * mu + rng.normal(size=bits.size) - mu / 2
+
+
+def shared_coin(mu):
+    """Normal noise of 0.77 mu, but with probability 0.1 each guess is right as often as then keeps the promise."""
+    rest, epsilons = GaussianDP(0.77 * mu), np.linspace(0, 10, 1001)
+    room = np.array([GaussianDP(mu).delta_at(e) - 0.9 * rest.delta_at(e) for e in epsilons]) / 0.1
+    accuracy = np.min((room + np.exp(epsilons)) / (1 + np.exp(epsilons)))
+
+    def scores(bits, rng):
+        told = rng.random() < 0.1
+        return (
+            9.0 * np.where(rng.random(bits.size) < accuracy, bits, ~bits) - 4.5 if told else normal(rest.mu)(bits, rng)
+        )
+
+    return scores
+
+
+def told(mu, seldom):
+    """Nothing, but seldom as many guesses as are counted, right as often as the promise allows."""
+    claim = GaussianDP(mu)
+    share = OneRun(claim, 1, 0.95).share(10_000)
+    each = seldom * share
+    accuracy = brentq(lambda rate: claim.rarest(each * rate) - each * (1 - rate), 0.5, 1.0)
+
+    def scores(bits, rng):
+        shown = (rng.random() < seldom) & (rng.permutation(bits.size) < share * bits.size)
+        return (
+            (1 + 8.0 * shown) * np.where(rng.random(bits.size) < np.where(shown, accuracy, 0.5), 1, -1) * (bits - 0.5)
+        )
+
+    return scores
+
+
+@pytest.mark.parametrize("law", [shared_coin, partial(told, seldom=0.06), partial(told, seldom=0.2)])
+@pytest.mark.parametrize(
+    "mu", [pytest.param(0.5, marks=SLOW), 1.0, pytest.param(2.0, marks=SLOW)]
+)  # .6 s: of 1,000 runs right guesses are counted
+def test_curves_are_kept_whatever_canaries_share(law, mu):
+    """Negative control: as many guesses as independent canaries have right with probability 0.05 are no evidence."""
+    method, laws, number = OneRun(GaussianDP(mu), 1, 0.95), law(mu), 10_000
+    guessed = round(method.share(number) * number)
+    right = stats.norm.sf(stats.foldnorm.isf(guessed / number, mu / 2) - mu / 2) * number / guessed
+    correct = []
+    for seed in range(1000):
+        rng = np.random.default_rng(seed)
+        bits = rng.random(number) < 0.5
+        clear = laws(bits, rng)
+        clearest = np.argpartition(-np.abs(clear) + 1e-9 * rng.random(number), guessed)[:guessed]
+        correct.append(np.sum((clear > 0)[clearest] == bits[clearest]))
+    assert np.sum(np.array(correct) >= method.needed(guessed, number)) <= most(1000)
+    if law is not shared_coin and law.keywords["seldom"] == 0.2:
+        assert np.sum(np.array(correct) > stats.binom.isf(0.05, guessed, right)) > most(1000)
 
 
 @coverage
