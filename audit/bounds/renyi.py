@@ -78,14 +78,14 @@ def renyi_variational_lower(
     does not depend on these runs. If a pair loses `rho` at most, the means of ``y`` on the likely database and of ``x``
     on the other one add up to 0 at most, for every ``c``: ``y = (exp((a - 1) (g - c - rho)) - 1) / (a - 1)``, which is
     ``g - c - rho`` at order 1, and ``x = (1 - exp(a (g - c))) / a``. A gambler bets against that, from money 1: each
-    run multiplies it by ``1 + s (y - m)`` or ``1 + t (x + m)``. Runs times stake are equal on both databases. So the
+    run multiplies it by ``1 + s y`` or ``1 + t x``. Runs times stake are equal on both databases. So the
     money does not grow on average, by ``1 + z <= exp(z)``. It ever reaches ``1 / (1 - confidence)`` with probability
     ``1 - confidence`` at most, and the bound is the largest rho at which it does: the money falls as rho grows. Both
     databases share one error, which is not split.
 
-    A lot, seeded by `lots` and the counts, puts each run in one of 16 blocks, or of fewer if there are few runs. ``c``,
-    ``m`` and the stakes of a block follow from the blocks before. They aim at the money that is still needed, with the
-    runs that are left.
+    A lot, seeded by `lots` and the counts, puts each run in one of 16 blocks, or of fewer if there are few runs. ``c``
+    and the stakes of a block follow from the blocks before. They aim at the money that is still needed, with the runs
+    that are left.
 
     References
     ----------
@@ -143,7 +143,6 @@ class _Bet(NamedTuple):
     """A bet on the runs of one block, by what the blocks before it have taught, and what came; or several, stacked."""
 
     shift: Any  # of the score: ``c``
-    middle: Any  # ``m``
     stake: Any  # on each run of the likely database
     gain: Any  # log of the factor by which runs on the other database multiplied the money, at any rho
     runs: Runs  # on the likely database, with each score
@@ -188,17 +187,17 @@ def _bets(score: Floats, on_likely: Runs, on_other: Runs, order: float, needed: 
         below = variance * (math.sqrt(max(0.0, fall**2 + 2 * lack / variance)) - fall)
         if below <= 0:
             continue
-        shift, middle = math.log(moment[k - 1]) / order, below * parts[1] / variance
-        pays = (1 - np.exp(order * (score - shift))) / order + middle
-        worst = _paid(score[:1], order, shift, max(reference, estimate - below))[0] - middle
+        shift = math.log(moment[k - 1]) / order + below * parts[1] / variance
+        pays = (1 - np.exp(order * (score - shift))) / order
+        worst = _paid(score[:1], order, shift, max(reference, estimate - below))[0]
         total = below / variance * min(number / rest[0][k], other_number / rest[1][k])
         for each, pay in ((number, worst), (other_number, pays[-1])):
             total = min(total, MOST_LOST * each / max(-pay, TINY))
         gain = float(on_other[k] @ np.log1p(total / other_number * pays))
-        bets.append(_Bet(shift, middle, total / number, gain, on_likely[k]))
+        bets.append(_Bet(shift, total / number, gain, on_likely[k]))
         money, fall = money + float(_grown(bets[-1], score, order, reference)[0]), fall + total
-    numbers = np.array([bet[:4] for bet in bets]).reshape(-1, 4).T[..., None]
-    return _Bet(numbers[0], numbers[1], numbers[2], numbers[3], np.array([bet.runs for bet in bets]))
+    numbers = np.array([bet[:3] for bet in bets]).reshape(-1, 3).T[..., None]
+    return _Bet(numbers[0], numbers[1], numbers[2], np.array([bet.runs for bet in bets]))
 
 
 def _paid(score: Floats, order: float, shift: float | Floats, rho: float) -> Floats:
@@ -209,7 +208,7 @@ def _paid(score: Floats, order: float, shift: float | Floats, rho: float) -> Flo
 
 def _grown(bet: _Bet, score: Floats, order: float, rho: float) -> Floats:
     """Return by how much each bet adds to the log of the money at `rho`: minus infinity if it could take all of it."""
-    paid = bet.stake * (_paid(score, order, bet.shift, rho) - bet.middle)
+    paid = bet.stake * _paid(score, order, bet.shift, rho)
     broke = paid[..., :1] <= -1  # by the lowest score, even if no run had it
     grown = np.sum(bet.runs * np.log1p(np.where(broke, 0.0, paid)), axis=-1, keepdims=True)
     return np.where(broke, -np.inf, grown + bet.gain)

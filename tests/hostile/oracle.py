@@ -308,13 +308,13 @@ def score_money(
         below = sum(parts) * (math.sqrt(max(0.0, fall**2 + 2 * lack / sum(parts))) - fall)
         if below <= 0:
             continue
-        middle = below * parts[1] / sum(parts)
-        x = [(1 - math.exp(order * (g - shift))) / order + middle for g in kinds]
-        lost = max(1e-16, middle - pays_at(kinds[0], shift + max(reference, estimate - below))), max(1e-16, -x[-1])
+        shift += below * parts[1] / sum(parts)
+        x = [(1 - math.exp(order * (g - shift))) / order for g in kinds]
+        lost = max(1e-16, -pays_at(kinds[0], shift + max(reference, estimate - below))), max(1e-16, -x[-1])
         total = min(below / sum(parts) * sum(side) / runs for side, runs in zip(now, rest, strict=True))
         total = min(total, *(0.9 * sum(side) / each for side, each in zip(now, lost, strict=True)))
         gain = math.fsum(n * math.log1p(total / sum(now[1]) * pay) for n, pay in zip(now[1], x, strict=True))
-        y = [[total / sum(now[0]) * (pays_at(g, shift + at) - middle) for g in kinds] for at in (reference, rho)]
+        y = [[total / sum(now[0]) * pays_at(g, shift + at) for g in kinds] for at in (reference, rho)]
         logs = [
             math.fsum(n * math.log1p(pay) for n, pay in zip(now[0], row, strict=True)) if row[0] > -1 else -math.inf
             for row in y
