@@ -27,7 +27,6 @@ MANY = 10_000  # runs, up to which blocks have equal sizes, as those of more run
 MOST_LOST = 0.9  # largest part of the money that one run may take
 MOST_RUNS = 2.0**53  # with one score: a float tells no more apart
 SLACK, WIDER = 0.4, 1.15  # standard errors by which bounds are usually below exact ones, and how much more they vary
-SKEW, WIDEST = 24.0, 2.5  # weight of the squared error of a moment in how much they vary, and its limit, by simulation
 RARE = 0.7  # weight of values that were not seen, by simulation
 TINY = 1e-16  # least moment whose logarithm is taken
 
@@ -247,15 +246,13 @@ def usual_lower(
 
     Given are the means, as for `_divergence`, and variances on each database, and the `least` value on the likely one.
     If the means are normal, bets come within `SLACK` standard errors of an exact test. Values that are possible and
-    rare cost some more. If few runs on the other database make most of its moment, early bets rely on too few of them:
-    the bounds vary more, by the square of the error of the moment.
+    rare cost some more.
     """
     (mean, variance), (moment, spread) = on_likely, on_other
     divergence, slope, other_slope = _divergence(order, mean, moment)
     n, other_n = (side * (1 - 1 / BLOCKS) for side in runs)  # the first block wins nothing
-    squares, other_squares = variance * slope**2 / n, spread * other_slope**2 / other_n
-    deviation = np.sqrt(np.maximum(squares + other_squares, 0.0))  # a rounded variance may be below 0
+    squares = variance * slope**2 / n + spread * other_slope**2 / other_n
+    deviation = np.sqrt(np.maximum(squares, 0.0))  # a rounded variance may be below 0
     needed = -RARE * math.log(error)
     rare = needed * (mean - least) * slope / n + np.log1p(needed * (1 / moment - 1) / other_n) / order
-    wider = np.minimum(np.hypot(WIDER * deviation, SKEW * other_squares), WIDEST * deviation)
-    return divergence - (SLACK - special.ndtri(error)) * deviation - rare, wider
+    return divergence - (SLACK - special.ndtri(error)) * deviation - rare, WIDER * deviation
