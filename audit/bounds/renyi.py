@@ -98,7 +98,7 @@ def renyi_variational_lower(
     --------
     >>> score = [-1.0, 0.0, 1.0]
     >>> round(renyi_variational_lower(score, [200, 300, 500], [500, 300, 200], order=1.0, confidence=0.95), 3)
-    0.158
+    0.164
     """
     score = np.asarray(values, float)
     on_y, on_x = np.asarray(counts_y, float), np.asarray(counts_x, float)
