@@ -60,6 +60,19 @@ def test_every_run_is_made_once_and_selection_spends_its_share():
     assert sum(count["runs"] for count in result.counts.values()) == 7500
 
 
+def test_runs_that_choose_are_not_counted():
+    """No noise is drawn twice, but that of the calls by which a seed must repeat outputs: three of sixteen runs."""
+    drawn = []
+
+    def mechanism(data, size, rng):
+        noise = rng.laplace(size=(size, 1))
+        drawn.extend(noise[:, 0].tolist())
+        return data[:1] + noise
+
+    measure_loss(mechanism, PAIR, PureDP(1), size=4000, rng=1)
+    assert (len(drawn), len(drawn) - len(set(drawn))) == (4000, 3 * 16)
+
+
 # Audits that may stop early
 
 
