@@ -133,7 +133,7 @@ def learn(runs: Runs, choosing: int, *, inside: bool) -> tuple[Reading, int]:
     spent = max(2, min(int(choosing * SHARE), HELD // max(1, len(first[0]))))
     blocks = runs.reduced(halves(spent), _texts, Phase.SHAPE, 2)
     outputs = _leaves(tuple(text.decode() for side in blocks for block in side for text in block), True, frozenset())
-    return _learned(outputs, inside=inside), spent
+    return _learned(outputs, inside=inside), 1 + spent
 
 
 def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:

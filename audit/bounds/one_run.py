@@ -156,9 +156,8 @@ def one_run_curve_p_value(
     checked_counts(correct, guesses)
     bits = _checked_bits(guesses, canaries)
     fraction("error", error)
-    odds, place = np.unique(
-        np.exp(lines[0][lines[0] <= LARGEST]), return_index=True
-    )  # tiny epsilons have one exponential
+    # Tiny epsilons share one exponential, with the largest of their deltas.
+    odds, place = np.unique(np.exp(lines[0][lines[0] <= LARGEST]), return_index=True)
     if odds.size < 2:
         return 1.0
     deltas = lines[1][place]

@@ -58,6 +58,10 @@ def test_every_run_is_made_once_and_selection_spends_its_share():
     assert sum(sizes) == 10_000
     assert (result.size, result.selection) == (10_000, 2500)
     assert sum(count["runs"] for count in result.counts.values()) == 7500
+    sizes.clear()
+    words = noting(sizes, lambda data, size, rng: ["none" if one < 0.002 else one for one in rng.random(size)])
+    measure_loss(words, PAIR, PureDP(1), size=4000, rng=1)
+    assert sum(sizes) == 4000  # also where the runs that choose show words, which the first ones did not
 
 
 def test_runs_that_choose_are_not_counted():
@@ -188,9 +192,9 @@ def synthetic(runs, share, seed=3):
 def test_a_mark_of_41_of_60_outputs_proves_a_loss_with_and_without_its_name():
     """Two exact limits of all outputs prove 2.22 at 95%, and 1.36 at 99.9%."""
     outputs, named = synthetic(60, 41 / 60), {"relation": "add_remove", "event": Event.at_least(0, 1)}
-    for confidence, least in ((0.95, 2.55), (0.999, 1.74)):
+    for confidence, proved in ((0.95, 2.57), (0.999, 1.745)):
         result = measure_loss_from_outputs(*outputs, PureDP(1), confidence=confidence, **named)
-        assert result.measured.epsilon >= least
+        assert result.measured.epsilon == pytest.approx(proved)
     found = [measure_loss_from_outputs(*outputs, PureDP(1), relation="add_remove", rng=seed) for seed in range(9)]
     assert np.median([result.measured.epsilon for result in found]) >= 1.9
     around = [measure_loss_from_outputs(*synthetic(runs, 34 / runs), PureDP(1), **named) for runs in (49, 50, 51)]

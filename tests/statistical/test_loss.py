@@ -142,6 +142,14 @@ def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     assert all("log-likelihood ratio of " in result.event for result in results)
 
 
+@pytest.mark.parametrize(
+    ("size", "least"), [(5714, 0.35), pytest.param(28_571, 0.425, marks=slow), pytest.param(200_000, 0.47, marks=slow)]
+)
+def test_of_normal_noise_most_of_rho_is_proved(size, least):  # 1 s
+    results = [measure_loss(normal, COIN, ZCDP(0.5), size=size, rng=seed) for seed in range(12)]
+    assert np.median([result.measured.rho for result in results]) >= least
+
+
 # Outputs from elsewhere, and words
 
 
@@ -169,6 +177,17 @@ def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y,
     assert misses(found, claim.budget) <= most(1000, confidence)
     if kind == "pure" and runs == runs_y:
         assert said > most(1000, confidence)
+
+
+@pytest.mark.parametrize("audits", in_full(15, 30))
+@pytest.mark.parametrize(("runs", "runs_y", "bound"), [(250, 2000, "guessing game"), (40, 60, "two samples")])
+def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
+    results = [
+        measure_loss_from_outputs(*given_laplace(seed, runs, runs_y), PureDP(1), relation="add_remove", rng=seed)
+        for seed in range(audits)
+    ]
+    assert {result.bound for result in results} == {bound}
+    assert misses(results, 1.0) <= most(audits)
 
 
 @pytest.mark.parametrize("audits", in_full(5, 8))
