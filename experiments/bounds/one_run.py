@@ -48,8 +48,8 @@ CANARIES, SHARED, SURE = 10_000, 200, 0.9999  # of each run; runs with a shared 
 COIN, ACCURACY, REST = 0.1, 0.89, 0.77  # with probability COIN every guess is right with ACCURACY, else mu is REST
 OTHERS: dict[str, tuple[str, float, dict[str, Any]]] = {  # by kind: words, place below our median, and look
     "mass": ("Mahloujifar et al. 2024 (jax-privacy), same guesses", 0.25, {"marker": "D", "color": PURPLE}),
-    "one": ("limit of one threshold (medians)", 0.0, {"marker": "|", "color": GRAY, "markersize": 14}),
-    "any": ("limit of every valid method (medians)", 0.0, {"marker": "|", "color": BLACK, "markersize": 14}),
+    "one": ("estimated limit of one threshold (medians)", 0.0, {"marker": "|", "color": GRAY, "markersize": 14}),
+    "any": ("estimated limit of every valid method (medians)", 0.0, {"marker": "|", "color": BLACK, "markersize": 14}),
     "independent": (
         "independent canaries, no bound: refute a sound\nalgorithm {independent} of {runs} times, and ours {ours}",
         0.0,
@@ -118,11 +118,12 @@ def _twice(mechanism: Any, claim: GaussianDP, rng: Any) -> tuple[Any, Any]:
 
 
 def most_provable(mu: float, thresholds: Any, draws: int) -> float:
-    """Return a limit of the mu that any valid test proves of normal noise in half of all runs.
+    """Return an estimate of the largest mu that a valid test proves of normal noise in half of all runs.
 
     The test counts right and wrong guesses between thresholds. An algorithm that keeps mu0 may pick a law by a coin,
     and guess all canaries by this law, independently. A linear program finds coins of which a test that refutes mu0 in
-    half of the runs of mu refutes most; at the limit it refutes with probability 0.05.
+    half of the runs of mu refutes most; at the limit it refutes with probability 0.05. It is no bound, as laws,
+    epsilons and runs are samples.
     """
     rng, ends = np.random.default_rng(0), np.append(thresholds, np.inf)
     right, wrong = (-np.diff(special.ndtr(side - ends)) for side in (mu / 2, -mu / 2))
