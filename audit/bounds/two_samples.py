@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,6 +70,7 @@ def surprises(hits: ArrayLike, runs: int, hits_other: ArrayLike, runs_other: int
     return Surprises(rates, many, _few(np.asarray(hits_other), runs_other, rates), (runs, runs_other))
 
 
+@lru_cache(maxsize=64)  # audits of files of one size ask the same
 def fewest_hits(runs: int, runs_other: int, epsilon: float, delta: float, *, confidence: float) -> NDArray[np.int64]:
     """Return for each number of hits on the other database the fewest that refute a promise; one more if none do."""
     known, needed, fewest = surprises(np.arange(runs + 1), runs, 0, runs_other), [], 0
@@ -82,19 +84,23 @@ def fewest_hits(runs: int, runs_other: int, epsilon: float, delta: float, *, con
         if fewest > runs:
             break
         needed.append(fewest)
-    return np.array(needed + [runs + 1] * (runs_other + 1 - len(needed)))
+    fewest_by_others = np.array(needed + [runs + 1] * (runs_other + 1 - len(needed)))
+    fewest_by_others.flags.writeable = False
+    return fewest_by_others
 
 
 def _few(hits: NDArray[np.int64], runs: int, rates: Floats) -> Floats:
     """Return the normal quantile of the probability of more hits, at each rate."""
-    hits = hits[..., None]
+    hits, rates = np.broadcast_arrays(hits[..., None], rates)
     fewer, more = special.bdtr(hits, runs, rates), special.bdtrc(hits, runs, rates)
+    quantiles = np.where(hits == runs, -np.inf, np.where(fewer < 0.5, -special.ndtri(fewer), special.ndtri(more)))
     # What underflows is bounded on the side that refutes less: by Chernoff, and by the first term of the sum.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quantiles = np.where(fewer < 0.5, -special.ndtri(fewer), special.ndtri(more))
-        share, first = hits / runs, hits + 1.0
-        distance = special.rel_entr(share, rates) + special.rel_entr(1 - share, 1 - rates)
-        quantiles = np.where(fewer == 0, -special.ndtri_exp(-runs * distance), quantiles)
-        ways = special.gammaln(runs + 1) - special.gammaln(first + 1) - special.gammaln(runs - hits)
-        term = ways + special.xlogy(first, rates) + special.xlog1py(runs - first, -rates)
-        return np.where(more == 0, np.where(hits < runs, special.ndtri_exp(term), -np.inf), quantiles)
+    lost = fewer == 0
+    share, rate = hits[lost] / runs, rates[lost]
+    distance = special.rel_entr(share, rate) + special.rel_entr(1 - share, 1 - rate)
+    quantiles[lost] = -special.ndtri_exp(-runs * distance)
+    lost = (more == 0) & (hits < runs)
+    first, rate = hits[lost] + 1.0, rates[lost]
+    ways = special.gammaln(runs + 1) - special.gammaln(first + 1) - special.gammaln(runs - first + 1)
+    quantiles[lost] = special.ndtri_exp(ways + special.xlogy(first, rate) + special.xlog1py(runs - first, -rate))
+    return quantiles
