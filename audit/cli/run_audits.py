@@ -153,7 +153,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
         return
     from audit.io.terminal import console
     from audit.report.tables import audit_table
-    from audit.report.words import actions, headline, meaning, worst_first
+    from audit.report.words import actions, headline, meaning, promise, worst_first
     from audit.results.formatting import percent
 
     audits, terminal = [audit for _, audit in results], console()
@@ -166,7 +166,7 @@ def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Coll
         name, worst = promises[0]
         which = f"{name}: " if len(results) > 1 else ""
         terminal.print(headline(promises), style="bold")
-        terminal.print(printable(f"{which}{' '.join(meaning(worst))}"))
+        terminal.print(printable(f"{which}{' '.join([promise(worst), *meaning(worst)])}"))
     terminal.print(audit_table(results))
     for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
         terminal.print(f"Neighboring databases x and y: {pair}.")

@@ -19,6 +19,7 @@ __all__ = [
     "event_class",
     "headline",
     "meaning",
+    "promise",
     "quotable",
     "remedy",
     "unseen",
@@ -64,18 +65,23 @@ def event_class(result: AuditResult) -> str:
     return NAMED.get(result.bound, Method).counted
 
 
-def meaning(result: AuditResult) -> list[str]:
-    """Explain an audit without mathematics: first the promise, then whether it holds."""
-    claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
+def promise(result: AuditResult) -> str:
+    """Explain the promise without mathematics."""
     secret = f"which of two values the data of one {result.unit} have"
     if result.relation == "add_remove":
         secret = f"whether one {result.unit} is in the data"
-    aside = f", failures of probability {cells['delta']} set aside" if cells["delta"] else ""
-    promised, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
-    sentences = [
+    promised, _ = _in_100(result.claim.guessed_right, result.measured.guessed_right)
+    return (
         f"The promise: someone who knows all other data, and holds both answers equally likely, guesses {secret} from "
-        f"one release, and is right at most {promised} times in 100{aside}."
-    ]
+        f"one release, and is right at most {promised} times in 100{_aside(result)}."
+    )
+
+
+def meaning(result: AuditResult) -> list[str]:
+    """Explain without mathematics whether the promise holds."""
+    claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
+    _, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
+    sentences = []
     if result.verdict == "not refuted":
         least = f"{sure} the true {cells['parameter']} is {cells['measured']} or more."
         doubt = f"This does not refute the promised {cells['promised']}, and does not prove it"
@@ -94,7 +100,7 @@ def meaning(result: AuditResult) -> list[str]:
             "of the two databases. Whoever sees it is certain."
         )
     if not result.measured <= claim:
-        certain = f"for certain outputs the guess is right at least {proved} times in 100{aside}."
+        certain = f"for certain outputs the guess is right at least {proved} times in 100{_aside(result)}."
         strictest = f"the strictest promise of its kind that the runs do not refute allows {proved} times in 100."
         sentences.append(f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}")
     return sentences
@@ -172,7 +178,7 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     if violated and not alone:
         sentences.append(f"The clearest violation is that of {name}.")
     if violated or alone:  # the largest of several bounds does not have its nominal confidence
-        sentences += meaning(first)
+        sentences += [promise(first), *meaning(first)]
     levels = sorted(result.confidence for _, result in audits)
     sure = " to ".join(dict.fromkeys(map(percent, (levels[0], levels[-1]))))
     steps = " or ".join(sorted({_step(result) for _, result in audits}))
@@ -241,6 +247,11 @@ def assumptions(result: AuditResult) -> list[str]:
         else "The event was fixed before any run, and all runs counted.",
         *([] if result.support is None else [UNBOUNDED]),
     ]
+
+
+def _aside(result: AuditResult) -> str:
+    delta = texts(result.summary())["delta"]
+    return f", failures of probability {delta} set aside" if delta else ""
 
 
 def _step(result: AuditResult) -> str:

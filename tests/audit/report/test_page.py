@@ -19,7 +19,7 @@ from audit.estimates.curves import CURVES
 from audit.estimates.residuals import residual_loss
 from audit.methods.method import NAMED
 from audit.report.page import KINDS, METHODS
-from audit.report.words import UNSEEN, meaning, quotable, visible
+from audit.report.words import UNSEEN, meaning, promise, quotable, visible
 from audit.results import ONE_RUN, REDACTED, AuditResult
 from audit.results.formatting import row
 from tests.audit.report.hostile import PAYLOADS, TAGS, Page, body, by_kind, hostile_page, page_of, planted
@@ -294,12 +294,15 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     broken = audited(measured=PureDP(1.5), verdict="violated", confidence=0.999)
     end = " confidence. A promise that is not refuted is not proved: smaller or rarer losses stay hidden."
     one = quotable([("a", audited())])
-    assert one.startswith(" ".join(["No violation found.", *meaning(audited())]))
+    assert one.startswith(" ".join(["No violation found.", promise(audited()), *meaning(audited())]))
     two = quotable([("a", audited()), ("b", IDLE)])
-    assert (meaning(audited())[0] in two, two.endswith(f" 95%{end}")) == (False, True)
+    assert (promise(audited()) in two, two.endswith(f" 95%{end}")) == (False, True)
     words = quotable([("b", broken), ("a", audited())])
     assert words.startswith("1 of 2 audits shows a broken promise of privacy. The clearest violation is that of b. ")
-    assert (" ".join(meaning(broken)) in words, words.endswith(f" 95% to 99.9%{end}")) == (True, True)
+    assert (" ".join([promise(broken), *meaning(broken)]) in words, words.endswith(f" 95% to 99.9%{end}")) == (
+        True,
+        True,
+    )
     alone = quotable([("b", broken)])
     assert alone.startswith("The promise of privacy is broken. The promise: ")
     assert alone.endswith("99.9% confidence.")

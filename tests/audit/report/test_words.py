@@ -17,7 +17,7 @@ from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.page import build_report, origin, public_origin, reproduction
-from audit.report.words import actions, assumptions, event_class, headline, meaning, remedy, unseen, visible
+from audit.report.words import actions, assumptions, event_class, headline, meaning, promise, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page
 from tests.helpers import audited, estimated
@@ -35,7 +35,8 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
     ],
 )
 def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
-    words = " ".join(meaning(audited(claim=claim, measured=measured, verdict="violated")))
+    result = audited(claim=claim, measured=measured, verdict="violated")
+    words = " ".join([promise(result), *meaning(result)])
     most, least = (float(number) for number in re.findall(r"(?:at most|at least|allows) ([\d.]+) times", words))
     assert (most, least) == pytest.approx((float(promised), float(shown)), abs=0.11)
     assert most < least  # the verdict follows from what is said
@@ -51,8 +52,8 @@ def test_words_follow_the_result():
     assert "4 times in 5: the runs are too few for this event." in unseen(audited(detectable=math.inf))[0]
     assert "these runs prove at most 0.9" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
     assert "if it lies in the counted event." in unseen(audited().redact())[0]
-    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[2]
-    assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[1]
+    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[1]
+    assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[0]
     assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", [])
     broken = actions(audited(verdict="violated", claim=PureDP(0.5)))
     assert "up to 1 audit in 20 of a sound algorithm accuses it by chance. Audit again" in broken[0][0]
