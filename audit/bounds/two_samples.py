@@ -28,8 +28,10 @@ class Surprises:
     few: Floats  # shape (..., k): so few on the other
     runs: tuple[int, int]
 
-    def refute(self, epsilon: float, delta: float, *, confidence: float) -> NDArray[np.bool_]:
+    def refute(self, epsilon: ArrayLike, delta: ArrayLike, *, confidence: float) -> NDArray[np.bool_]:
         """Return whether the counts refute ``p <= exp(epsilon) q + delta`` for the probabilities of the event.
+
+        One promise, or promises of shape (n,), whose answers have the shape (..., n).
 
         They do if they do for every `q`. Given `q`, two independent p-values are joined by a weighted sum of normal
         quantiles: that so many runs meet the event on one database, if `p` is as large as allowed, and so few on the
@@ -44,20 +46,22 @@ class Surprises:
         [False, True]
         """
         check_confidence(confidence)
-        factor = math.exp(min(epsilon, LARGEST))
-        place = np.searchsorted(self.rates, np.minimum(factor * self.rates[1:] + delta, 1.0))
+        factor = np.exp(np.minimum(epsilon, LARGEST))[..., None]
+        allowed = np.minimum(factor * self.rates[1:] + np.asarray(delta)[..., None], 1.0)
+        place = np.searchsorted(self.rates, allowed)
         errors = [
             np.sqrt(rates * (1 - rates) / runs)
             for rates, runs in zip((self.rates[place], self.rates[1:]), self.runs, strict=True)
         ]
         weights = np.array([errors[0], factor * errors[1]])
-        weights[:, 0] = 1.0, 0.0  # at `q` = 0 only the many tell
+        weights[0, ..., 0], weights[1, ..., 0] = 1.0, 0.0  # at `q` = 0 only the many tell
         weights[:, place == len(self.rates) - 1] = [[0.0], [1.0]]  # and where `p` may be 1 only the few
         weights /= np.hypot(*weights)
+        few = np.expand_dims(self.few[..., :-1], tuple(range(-place.ndim, -1)))
         with np.errstate(invalid="ignore"):  # 0 times infinity
             many, few = (
                 np.where(weight > 0, weight * part, 0.0)
-                for weight, part in zip(weights, (self.many[..., place], self.few[..., :-1]), strict=True)
+                for weight, part in zip(weights, (self.many[..., place], few), strict=True)
             )
         return np.asarray((many + few).min(axis=-1) >= special.ndtri(confidence))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -19,6 +20,7 @@ from audit.methods.regions import RegionMethod, regions
 __all__ = ["TwoSamples"]
 
 STEP = 0.005  # nats: promises for the pair are tested in these steps, from 0 up
+BLOCK = 64  # steps that are tested at once
 MOST = 1_000  # counting runs on either database: with more, the other database limits the bound
 
 
@@ -37,15 +39,8 @@ class TwoSamples(RegionMethod):
 
     def region_lower(self, hits: int, runs: int, hits_other: int, runs_other: int, *, confidence: float) -> float:
         """Return the largest epsilon up to which all are refuted; 0 if none is."""
-        if min(runs, runs_other) == 0:
-            return 0.0
-        known = surprises(hits, runs, hits_other, runs_other)
-        for step in itertools.count():
-            pair = self.claim.at(self._step(step)).group(self.distance)
-            if not known.refute(pair.budget, pair.forgiven, confidence=confidence):
-                break
-        return self._step(max(0, step - 1))
-        raise AssertionError("some promise is kept")
+        counts = (hits, runs, hits_other, runs_other)
+        return _largest_refuted(self.claim, self.distance, counts, confidence) if min(runs, runs_other) else 0.0
 
     def detectable(self, counts: Counts, basis: Basis, *, choosing: int = 0) -> float:
         """Return the smallest epsilon that the more powerful region detects with power 0.8."""
@@ -69,12 +64,10 @@ class TwoSamples(RegionMethod):
         """Return how many of the given runs on either database are counted."""
         return [min(runs, MOST) for runs in left]
 
-    def _step(self, number: int) -> float:
-        return number * STEP / self.distance
-
     def _needed(self, runs: int, runs_other: int, confidence: float) -> IntArray:
         """Return for each number of hits on the other database the fewest that refute the first step beyond."""
-        steps = map(self._step, itertools.count(math.floor(self.claim.budget / self._step(1))))
+        first = math.floor(self.claim.budget / _step(1, self.distance))
+        steps = (_step(number, self.distance) for number in itertools.count(first))
         beyond = next(epsilon for epsilon in steps if epsilon > self.claim.budget)
         pair = self.claim.at(beyond).group(self.distance)
         return fewest_hits(runs, runs_other, pair.budget, pair.forgiven, confidence=confidence)
@@ -104,3 +97,26 @@ class TwoSamples(RegionMethod):
         silent = np.searchsorted(needed, each - on_x, side="right")  # runs on y without the event that are few enough
         fewest = np.minimum(needed, each + 1 - silent)
         return float(binomial_pmf(on_x, each, 1 - right) @ binomial_sf(fewest - 1, each, right))
+
+
+def _step(number: int, distance: int) -> float:
+    return number * STEP / distance
+
+
+@lru_cache(maxsize=4096)  # the largest bound and rare events are asked again and again
+def _largest_refuted(claim: Claim, distance: int, counts: tuple[int, int, int, int], confidence: float) -> float:
+    """Return the last epsilon before the first that is not refuted."""
+    known = surprises(*counts)
+    for block in itertools.count():
+        refuted = known.refute(*_promises(claim, distance, block), confidence=confidence)
+        if not refuted.all():
+            break
+    return _step(max(0, block * BLOCK + int(np.argmin(refuted)) - 1), distance)
+
+
+@lru_cache(maxsize=256)
+def _promises(claim: Claim, distance: int, block: int) -> tuple[Floats, Floats]:
+    """Return epsilon and delta of the promises for the pair, step by step."""
+    numbers = range(block * BLOCK, (block + 1) * BLOCK)
+    pairs = [claim.at(_step(number, distance)).group(distance) for number in numbers]
+    return np.array([pair.budget for pair in pairs]), np.array([pair.forgiven for pair in pairs])
