@@ -1,5 +1,6 @@
 """One profile for all properties: the same examples on every machine, however slow it is. One thread a process."""
 
+import fcntl
 import gc
 import os
 import shutil
@@ -83,7 +84,9 @@ def compiled(request):
         from algorithms.hierarchy import Hierarchy
         from algorithms.topdown import preset
 
-        preset("micro", Hierarchy.regular(1, 1))([[1, 1, 1, 1]], 1, np.random.default_rng(1))
+        with open(__file__, "rb") as lock:  # one process compiles, the others wait and load
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            preset("micro", Hierarchy.regular(1, 1))([[1, 1, 1, 1]], 1, np.random.default_rng(1))
 
 
 def pytest_unconfigure():

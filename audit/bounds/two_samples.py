@@ -46,6 +46,11 @@ class Surprises:
         [False, True]
         """
         check_confidence(confidence)
+        many, few = self.weighted(epsilon, delta)
+        return np.asarray((many + few).min(axis=-1) >= special.ndtri(confidence))
+
+    def weighted(self, epsilon: ArrayLike, delta: ArrayLike) -> tuple[Floats, Floats]:
+        """Return both surprises at each rate of the other database, times their weights; their sum is a test."""
         factor = np.exp(np.minimum(epsilon, LARGEST))[..., None]
         allowed = np.minimum(factor * self.rates[1:] + np.asarray(delta)[..., None], 1.0)
         place = np.searchsorted(self.rates, allowed)
@@ -63,7 +68,7 @@ class Surprises:
                 np.where(weight > 0, weight * part, 0.0)
                 for weight, part in zip(weights, (self.many[..., place], few), strict=True)
             )
-        return np.asarray((many + few).min(axis=-1) >= special.ndtri(confidence))
+        return many, few
 
 
 def surprises(hits: ArrayLike, runs: int, hits_other: ArrayLike, runs_other: int) -> Surprises:
@@ -78,12 +83,11 @@ def surprises(hits: ArrayLike, runs: int, hits_other: ArrayLike, runs_other: int
 def fewest_hits(runs: int, runs_other: int, epsilon: float, delta: float, *, confidence: float) -> NDArray[np.int64]:
     """Return for each number of hits on the other database the fewest that refute a promise; one more if none do."""
     known, needed, fewest = surprises(np.arange(runs + 1), runs, 0, runs_other), [], 0
+    many, _ = known.weighted(epsilon, delta)
     for hits_other in range(runs_other + 1):
-        few = _few(np.array(hits_other), runs_other, known.rates)
-        while fewest <= runs:
-            one = Surprises(known.rates, known.many[fewest], few, known.runs)
-            if one.refute(epsilon, delta, confidence=confidence):
-                break
+        rarely = _few(np.array(hits_other), runs_other, known.rates)
+        _, few = Surprises(known.rates, known.many[0], rarely, known.runs).weighted(epsilon, delta)
+        while fewest <= runs and (many[fewest] + few).min() < special.ndtri(confidence):
             fewest += 1
         if fewest > runs:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -69,22 +70,7 @@ class OneRun(Method):
 
     def lower(self, counts: Counts, basis: Basis) -> float:
         """Return the budget of one step up to which promises are rejected; 0 if none is."""
-        lower = 0.0
-        for surplus, close in self._surpluses(*guesses(counts)):
-            lower = self._last_negative(surplus, lower, close)
-        return lower
-
-    def _last_negative(self, surplus: Callable[[float], float], low: float, close: float) -> float:
-        """Return the budget up to which an increasing function is negative, `low` if it is not below `low` either."""
-        if surplus(low) >= 0:
-            return low
-        high = 1.1 * low or self.claim.budget
-        while surplus(high) < 0:
-            low, high = high, 2 * high
-        budget = brentq(surplus, low, high, xtol=1e-300, rtol=close)
-        while surplus(budget) >= 0:
-            budget *= 1 - close
-        return budget
+        return _last_refuted(self, *guesses(counts))
 
     def never_confused(self, counts: Counts, basis: Basis) -> Counts:
         """Return the counts of as many canaries, if all guesses that the rule could make are right."""
@@ -122,7 +108,7 @@ class OneRun(Method):
         """Return over how many canaries power may rise and fall, as a sawtooth does; 0 if a delta smooths it."""
         return sawtooth(self.claim, truth, self.distance) if self.share(1) is None else 0.0
 
-    def _surpluses(self, correct: int, guessed: int, number: int) -> list[tuple[Callable[[float], float], float]]:
+    def surpluses(self, correct: int, guessed: int, number: int) -> list[tuple[Callable[[float], float], float]]:
         """Return functions of a budget, negative if so many right guesses refute it, and how exact their roots are."""
         error = 1 - self.confidence
 
@@ -146,11 +132,7 @@ class OneRun(Method):
 
     def needed(self, guessed: int, number: int) -> int:
         """Return the fewest right guesses that refute the promise, one more than all if none do."""
-
-        def refuted(correct: int) -> bool:
-            return any(surplus(self.claim.budget) < 0 for surplus, _ in self._surpluses(correct, guessed, number))
-
-        return fewest(refuted, guessed, 0)
+        return _fewest_that_refute(self, guessed, number)
 
     def check(self, counts: Counts, basis: Basis) -> None:
         """Refuse counts that no rule with this basis can have."""
@@ -169,3 +151,33 @@ def _clearest_right(truth: Claim, share: float) -> float:
         return float(special.ndtr(half - threshold) + special.ndtr(-half - threshold)) - share
 
     return min(1.0, float(special.ndtr(half - brentq(beyond, 0.0, half + 10))) / share)
+
+
+@lru_cache(maxsize=4096)  # an audit asks for its bound twice, and audits alike for the largest possible one
+def _last_refuted(method: OneRun, correct: int, guessed: int, number: int) -> float:
+    """Return the budget up to which so many right guesses refute promises; 0 if they refute none."""
+    lower = 0.0
+    for surplus, close in method.surpluses(correct, guessed, number):
+        lower = _last_negative(surplus, lower, method.claim.budget, close)
+    return lower
+
+
+def _last_negative(surplus: Callable[[float], float], low: float, start: float, close: float) -> float:
+    """Return the budget up to which an increasing function is negative, `low` if it is not below `low` either."""
+    if surplus(low) >= 0:
+        return low
+    high = 1.1 * low or start
+    while surplus(high) < 0:
+        low, high = high, 2 * high
+    budget = brentq(surplus, low, high, xtol=1e-300, rtol=close)
+    while surplus(budget) >= 0:
+        budget *= 1 - close
+    return budget
+
+
+@lru_cache(maxsize=4096)
+def _fewest_that_refute(method: OneRun, guessed: int, number: int) -> int:
+    def refuted(correct: int) -> bool:
+        return any(surplus(method.claim.budget) < 0 for surplus, _ in method.surpluses(correct, guessed, number))
+
+    return fewest(refuted, guessed, 0)

@@ -20,7 +20,7 @@ from audit.methods.regions import RegionMethod, regions
 __all__ = ["TwoSamples"]
 
 STEP = 0.005  # nats: promises for the pair are tested in these steps, from 0 up
-BLOCK = 64  # steps that are tested at once
+BLOCK = 8  # steps that are tested at once
 MOST = 1_000  # counting runs on either database: with more, the other database limits the bound
 
 

@@ -133,4 +133,4 @@ def test_what_is_hardly_ever_seen_is_never_detected():
 
     assert detectable(9.0, (20, 20), (20, 20)) == math.inf
     assert detectable(1.0, (0, 0, 40), (0, 0, 40)) == math.inf
-    assert detectable(1.0, (0, 0, 30), (0, 150, 2850)) == math.inf
+    assert detectable(1.0, (0, 0, 30), (0, 30, 570)) == math.inf
