@@ -32,9 +32,8 @@ SIGNATURE = '<meta name="generator" content="plaudit report">'
 REPORT = Kind("a report of plaudit", b"<!DOCTYPE html>", SIGNATURE.encode())
 POLICY = "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 DRAWN = 40  # audits in the overview figure
-OPEN = 6  # at most so many details are open: those of all audits, or else of violations
+OPEN = 6  # violations whose details are open
 KINDS = 64  # rows of counts
-QUESTION = "How much privacy do the releases lose, and is it within what was promised?"
 READERS = {
     "public": "Anyone: what could disclose confidential data is left out.",
     "confidential": "Only those who may see the confidential data: events, counts and labels can disclose them.",
@@ -113,8 +112,7 @@ def report_parts(
         title=title or (f"Privacy audit of {subject}" if names else "Estimates of privacy loss"),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
         head=[
-            ("Question", question or QUESTION),
-            *([("Author", author)] if author else []),
+            *(fact for fact in (("Question", question), ("Author", author)) if fact[1]),
             ("Who may read it", READERS["public" if public else "confidential" if confidential else "open"]),
         ],
         bugs_found=bugs_found(audits, known_bugs),

@@ -56,16 +56,25 @@ FAULTY = replayed(violations=({"kind": "order", "sentence": "draw 1 is of <b> on
 )
 def test_the_headline_counts_verdicts(results, words):
     page = page_of(**{kind: [(f"{kind} {k}", one) for k, one in enumerate(some)] for kind, some in results.items()})
-    assert words in page.partition("</section>")[0]
+    assert words in page.partition("<h1")[2].partition("</h1>")[0]
 
 
 def test_the_verdict_comes_first_and_the_worst_audit():
     page = page_of([("a", audited()), ("b", BROKEN), ("c", IDLE)])
-    assert page.index("broken promise") < page.index("All audits</h2>") < page.index("Each audit</h2>")
+    assert page.index("broken promise") < page.index("What to do now</h2>") < page.index("What each audit found</h2>")
     assert page.index('<a href="#audit-1"><bdi>b</bdi></a>') < page.index('<a href="#audit-2"><bdi>c</bdi></a>')
     assert "with probability 0.05 at most" in page_of([("a", audited())])
     with pytest.raises(ValueError, match="at least one result, got none"):
         page_of([])
+
+
+def test_only_violations_are_open_and_the_promise_stands_once():
+    page = page_of([("a", audited()), ("b", BROKEN), ("c", IDLE)])
+    audits = page.split('<details class="audit')[1:]
+    assert [details.startswith(' violated" open>') for details in audits] == [True, False, False]
+    assert promise(BROKEN) not in "".join(audits)  # it stands above, with the verdict
+    assert [promise(audited()) in details for details in audits] == [False, True, True]  # another promise
+    assert ("<b" not in page.partition('<ul id="limits">')[2], "LIMITATIONS.md" in page) == (True, True)
 
 
 def test_neighbors_and_event_stand_wherever_a_result_does():
@@ -73,8 +82,8 @@ def test_neighbors_and_event_stand_wherever_a_result_does():
     result = replace(result, claim=PureDP(0.5, "replace_one"), measured=PureDP(0.875, "replace_one"))
     page = page_of([("a", result)])
     words = "one household replaced, the databases 3 steps apart (declared)"
-    verdict, table, details = page.split("<h2>")[0:3]
-    for part in (verdict, table, details):
+    verdict, _, audits = page.partition("What each audit found</h2>")
+    for part in (verdict, *audits.split("<details", 1)):
         assert words in part
         assert "a rule that guesses the database" in part
 
@@ -244,7 +253,7 @@ def test_a_confidential_page_says_so_everywhere():
     assert '<body class="confidential">' in page
     assert re.search(r"@page confidential \{ @top-center \{ content: \"CONFIDENTIAL\"", page)
     assert page.count('<strong class="secret">CONFIDENTIAL</strong>') == 4  # verdict, figure, table, details
-    assert page.index("CONFIDENTIAL</strong>") < page.index("<h1>")
+    assert page.index("CONFIDENTIAL</strong>") < page.index("<h1 ")
     assert 'class="secret"' not in page_of([("b", audited())])
     redacted = page_of([("a", audited(confidential=True).redact())])
     assert "rng=None" in redacted
@@ -286,8 +295,7 @@ def test_a_date_stands_at_the_top_and_question_author_and_readers_with_the_verdi
     secret = head_of(page_of([("a", audited(confidential=True))]))
     assert secret["Who may read it"].startswith("Only those who may see the confidential data")
     public = head_of(page_of([("a", audited(confidential=True))], public=True))
-    assert public.keys() == {"Question", "Who may read it"}
-    assert public["Who may read it"] == "Anyone: what could disclose confidential data is left out."
+    assert public == {"Who may read it": "Anyone: what could disclose confidential data is left out."}
 
 
 def test_a_paragraph_to_quote_follows_the_verdicts():
