@@ -95,11 +95,10 @@ def by_kind(texts):
 
 
 TAGS = {
-    "blockquote",
-    *("html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "nav", "article"),
+    *("blockquote", "html", "head", "meta", "title", "style", "body", "header", "main", "section", "footer", "nav"),
     *("h1", "h2", "h3", "h4", "p", "a", "b", "small", "strong", "code", "pre", "bdi", "span", "div", "ul", "ol", "li"),
     *("dl", "dt", "dd", "figure", "figcaption", "table", "caption", "thead", "tbody", "tr", "th", "td", "details"),
-    *("summary", "svg", "desc", "rect", "line", "path", "text", "polygon", "polyline"),
+    *("article", "summary", "svg", "desc", "rect", "line", "path", "text", "polygon", "polyline"),
 }
 
 

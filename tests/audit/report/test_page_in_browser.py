@@ -110,8 +110,7 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
 def test_each_payload_alone_does_nothing(open_page, kind, record_property):
     record_property("tried", 2)
     for public, words in itertools.product((False, True), by_kind(PAYLOADS)[kind]):
-        html = build_report([(words, planted(words))], title=words, public=public)
-        page, seen = open_page(html)
+        page, seen = open_page(build_report([(words, planted(words))], title=words, public=public))
         idle(page, seen)
         assert in_one_line(page.locator(".kicker bdi").inner_text()) == in_one_line(visible(words))
         assert in_one_line(page.title()) == in_one_line(visible(words))
@@ -147,8 +146,7 @@ def test_a_printed_page_has_what_is_open_and_every_verdict_and_says_that_it_is_c
     assert page.locator("table.all tbody tr:visible").count() == len(AUDITS)
     assert page.get_by_text("What is closed on the screen is not printed").is_visible()
     assert page.evaluate("getComputedStyle(document.body).page") == "confidential"
-    dark = "rgb(28, 33, 39)"  # ink, whatever the screen has
-    assert page.evaluate("getComputedStyle(document.body).color") == dark
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 39)"  # ink, though the screen is dark
     assert not page.locator("nav").is_visible()
 
 
