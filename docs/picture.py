@@ -11,7 +11,7 @@ from playwright.sync_api import sync_playwright
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PICTURE = Path(__file__).parent / "_static" / "report.png"
-WIDTH, HEIGHT = 860, 560
+WIDTH, MARGIN = 860, 20
 
 
 def main() -> None:
@@ -27,9 +27,11 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "audit", *words], check=False, capture_output=True)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
-            shown = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=1.5)
+            shown = browser.new_page(viewport={"width": WIDTH, "height": WIDTH}, device_scale_factor=1.5)
             shown.goto(page.as_uri())
-            shown.screenshot(path=PICTURE)
+            advice = shown.locator("#verdict ul").bounding_box()
+            height = advice["y"] + advice["height"] + MARGIN
+            shown.screenshot(path=PICTURE, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
             browser.close()
 
 
