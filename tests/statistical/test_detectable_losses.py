@@ -81,7 +81,9 @@ def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
             for b, a in zip(on_y, on_x, strict=True)
         ]
         powers.append(np.mean(shown))
-    assert max(powers) == pytest.approx(0.8, abs=0.07)  # false alarm below 1e-4, for the best of four that differ widely
+    assert max(powers) == pytest.approx(
+        0.8, abs=0.07
+    )  # false alarm below 1e-4, for the best of four that differ widely
     assert min(powers) < 0.5  # negative control: a clip that does not suit
 
 
