@@ -20,7 +20,6 @@ from experiments.experiment import NAMES, by_subject, find, load_numbers, run_ex
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
-README = FIGURES.parent / "README.md"
 SYSTEMS = FIGURES.parent / "docs" / "explanation" / "systems.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
 LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
@@ -171,13 +170,10 @@ def _write_page(folder: Path) -> None:
     lines += ["## What everybody should know", "\n".join(first)] if first else []
     write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n", PAGE)
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
-        from experiments.systems import all_systems  # slow: it imports all systems
-
-        numbers = load_numbers("all_systems", folder)
-        for page, table in ((README, all_systems.short_table), (SYSTEMS, find("all_systems").table)):
-            before, _, text = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-            _, _, after = text.partition(TABLE_ENDS)
-            write_atomically(page, f"{before}{TABLE_BEGINS}\n{table(numbers)}\n{TABLE_ENDS}{after}", WITH_TABLE)
+        table = find("all_systems").table(load_numbers("all_systems", folder))
+        before, _, text = SYSTEMS.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+        _, _, after = text.partition(TABLE_ENDS)
+        write_atomically(SYSTEMS, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}", WITH_TABLE)
         _write_papers()
         write_atomically(LIMITATIONS, limitations(), LIMITS)
 

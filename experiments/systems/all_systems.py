@@ -30,7 +30,7 @@ from experiments.drawing import (
     page,
     promise,
 )
-from experiments.experiment import CONFIDENCE, Check, Checks, MarkdownTable, Numbers, between, down, load_data, near
+from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, load_data, near
 from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject, rounded_delta
 
 ABOUT = load_data("systems/systems.toml")
@@ -203,11 +203,6 @@ def promised_and_lost(row: dict[str, Any]) -> list[str]:
     system = f"{'variant: ' * (name in VARIANTS)}{name} ({ABOUT[name]['on']})"
     loss = "infinite" if math.isinf(exact) else f"{exact:.3g}"
     return [system, f"{claim.parameter} {claim.budget:.4g}{delta}", who, loss, down(row["audit"]["lower_bound"])]
-
-
-def short_table(numbers: Numbers) -> MarkdownTable:
-    rows = [promised_and_lost(row) for row in numbers["rows"] if row["system"] not in VARIANTS]
-    return MarkdownTable(("system", "promise", "one person", "exact loss", "lower bound"), rows)
 
 
 LIMIT = 2.0  # end of the axis, in units of the promise

@@ -18,7 +18,6 @@ from audit.report.page import LIMITS, build_report
 from experiments import __main__
 from experiments.bounds import early
 from experiments.experiment import NAMES, find, load_numbers
-from experiments.systems import all_systems
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 
@@ -137,7 +136,6 @@ def test_the_cost_of_asking_is_what_the_saved_numbers_say() -> None:
 
 
 def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
-    begins, ends = __main__.TABLE_BEGINS, __main__.TABLE_ENDS
-    for page, table in ((__main__.README, all_systems.short_table), (__main__.SYSTEMS, find("all_systems").table)):
-        shown = page.read_text(encoding="utf-8").partition(begins)[2].partition(ends)[0].strip()
-        assert shown == str(table(load_numbers("all_systems", ROOT / "figures")))
+    text = __main__.SYSTEMS.read_text(encoding="utf-8")
+    shown = text.partition(__main__.TABLE_BEGINS)[2].partition(__main__.TABLE_ENDS)[0].strip()
+    assert shown == str(find("all_systems").table(load_numbers("all_systems", ROOT / "figures")))
