@@ -7,19 +7,12 @@ import pytest
 
 from tests.docs.pages import DOCS, ROOT
 
-EASY = 60.0  # Flesch reading ease: 60 and more is plain English; the README had 68
+EASY = 60.0  # Flesch's reading ease: from 60 on it is plain English
 FIRST = [ROOT / "README.md", *sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")]
 UNREAD = (  # settings of a page, code, comments, tables and headings, pictures, targets of links, names, numbers
     *(r"(?s)\A---\n.*?\n---\n", r"(?ms)^```.*?^```$", r"(?s)<!--.*?-->", r"(?m)^[|#:].*$"),
     *(r"!\[[^]]*\]\([^)]*\)", r"(?<=\])\([^)]*\)", r"`[^`]*`", r"[^\s()]*\d[^\s.,:;()]*", r"[\[\]*]"),
 )
-
-
-def sentences(text: str) -> list[str]:
-    """Return the sentences of a page; a paragraph or an item of a list also ends one."""
-    for what in UNREAD:
-        text = re.sub(what, "", text)
-    return [one for one in re.split(r"[.!?](?=\s)|\n\s*\n|\n- ", text) if len(one.split()) > 1]
 
 
 def syllables(word: str) -> int:
@@ -29,8 +22,10 @@ def syllables(word: str) -> int:
 
 
 def reading_ease(text: str) -> float:
-    """Return Flesch's reading ease (1948): 100 is very easy, 0 very hard."""
-    read = sentences(text)
+    """Return Flesch's reading ease (1948) of a page. A paragraph or an item of a list also ends a sentence."""
+    for what in UNREAD:
+        text = re.sub(what, "", text)
+    read = [one for one in re.split(r"[.!?](?=\s)|\n\s*\n|\n- ", text) if len(one.split()) > 1]
     words = re.findall(r"[A-Za-z']+", " ".join(read))
     return 206.835 - 1.015 * len(words) / len(read) - 84.6 * sum(map(syllables, words)) / len(words)
 
@@ -40,8 +35,7 @@ def test_what_is_read_first_is_easy_to_read(page: Path) -> None:
     assert reading_ease(page.read_text("utf-8")) >= EASY
 
 
-def test_a_hard_paragraph_is_hard_to_read() -> None:
-    """Or all pages would pass. It says what the README's first paragraph says."""
+def test_a_hard_paragraph_is_hard_to_read() -> None:  # or all pages would pass
     assert (
         reading_ease("""plaudit's methodology facilitates the quantification of empirical privacy degradation by
         instantiating differentially private algorithms on neighboring databases, whereupon statistically rigorous
