@@ -1,4 +1,4 @@
-"""What a newcomer reads first is easy to read: the README and the tutorials."""
+"""The README, the tutorials and the how-to guides are easy to read."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from tests.docs.pages import DOCS, ROOT
 
 EASY = 60.0  # Flesch's reading ease: from 60 on it is plain English
-FIRST = [ROOT / "README.md", *sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")]
+GUIDES = [path for room in ("tutorials", "how-to") for path in sorted((DOCS / room).glob("*.md"))]
+EASY_PAGES = [ROOT / "README.md", *(path for path in GUIDES if path.stem != "index")]
 UNREAD = (  # settings of a page, code, comments, tables and headings, pictures, targets of links, names, numbers
     *(r"(?s)\A---\n.*?\n---\n", r"(?ms)^```.*?^```$", r"(?s)<!--.*?-->", r"(?m)^[|#:].*$"),
     *(r"!\[[^]]*\]\([^)]*\)", r"(?<=\])\([^)]*\)", r"`[^`]*`", r"[^\s()]*\d[^\s.,:;()]*", r"[\[\]*]"),
@@ -30,8 +31,8 @@ def reading_ease(text: str) -> float:
     return 206.835 - 1.015 * len(words) / len(read) - 84.6 * sum(map(syllables, words)) / len(words)
 
 
-@pytest.mark.parametrize("page", FIRST, ids=lambda page: page.stem)
-def test_what_is_read_first_is_easy_to_read(page: Path) -> None:
+@pytest.mark.parametrize("page", EASY_PAGES, ids=lambda page: page.stem)
+def test_what_guides_a_user_is_easy_to_read(page: Path) -> None:
     assert reading_ease(page.read_text("utf-8")) >= EASY
 
 
