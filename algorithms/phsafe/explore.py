@@ -96,7 +96,7 @@ COLUMNS = (
     Column(quantity="rho", label="phsafe.rho", shown="budget", entry=True, decides=True),
     Column(quantity="epsilon", label="phsafe.epsilon", shown="budget", entry=True, decides=True),
     Column(quantity="share", label="phsafe.share", shown="share"),
-    Column(quantity="sigma", label="phsafe.sigma"),
+    Column(quantity="sigma", label="accuracy.sigma"),
     Column(quantity="margin", label="phsafe.margin", shown="whole"),
     Column(quantity="coverage", label="phsafe.coverage", shown="share"),
     Column(quantity="exact", label="phsafe.exact", shown="whole", decides=True),
@@ -222,7 +222,7 @@ def _inputs(us: dict[str, Value]) -> list[Input]:
     inputs = [
         Input(key=PRESET, kind="choice", value=PRESETS[0], choices=PRESETS, label="phsafe.preset"),
         Input(key=privacy, kind="choice", value="zcdp", choices=kinds, label="phsafe.privacy", clears=budgets),
-        number(SETTINGS["delta"], "phsafe.delta", 1e-30, 0.1, value=1e-10),
+        number(SETTINGS["delta"], "total.delta", 1e-30, 0.1, value=1e-10),
         Input(key=states, kind="codes", value=us[states], choices=regions, label="phsafe.states"),
     ]
     for table, query in QUERIES.items():

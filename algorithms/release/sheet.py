@@ -17,8 +17,8 @@ QUANTITIES = ("tenth", "relative", "off", "even")
 TENTH = Column(quantity="tenth", label="accuracy.tenth", shown="whole")
 
 SHOWN: dict[str, Shown] = {"rho": "budget", "epsilon": "budget", "guessed": "guess", "epsilon_tight": "epsilon"}
-ASIDE: dict[str, Shown] = {"epsilon_simple": "epsilon", "epsilon_gaussian": "epsilon"}
-NUMBERS = SHOWN | ASIDE
+NUMBERS: dict[str, Shown] = SHOWN | {"epsilon_simple": "epsilon", "epsilon_gaussian": "epsilon"}
+SIDES = {"": "added_", "bounded_": "replaced_"}  # prefixes of PHSafe, and those of the same neighbors
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def totals(system: str, prefixes: Sequence[str]) -> tuple[Total, ...]:
     return tuple(
         Total(
             key=f"{system}/total/all/{prefix}{name}",
-            label=f"{system}.total.{prefix}{name}",
+            label=f"{system}.total.{prefix}{name}" if name in SHOWN else f"total.{SIDES.get(prefix, prefix)}{name}",
             shown=shown,
             main=name in SHOWN if prefix == prefixes[0] else name == "guessed",
         )

@@ -228,7 +228,7 @@ def _inputs(
     yield Input(key=MARGIN, kind="integer", value=None, least=1, most=10**9, optional=True, label="topdown.wanted")
     yield choice("pays", "total", "share")
     yield choice("relation", *RELATIONS)
-    yield Input(key=delta, kind="number", value=1e-10, least=1e-30, most=0.1, label="topdown.delta")
+    yield Input(key=delta, kind="number", value=1e-10, least=1e-30, most=0.1, label="total.delta")
     keys = [f"topdown/all/{level}/parts" for level in levels]
     keys += [f"topdown/{query}/{level}/parts" for level in levels for query in queries]
     most = max(999_999, *(int(str(published[key])) for key in keys))
@@ -244,7 +244,7 @@ def _tables(levels: Sequence[str], queries: Sequence[str]) -> tuple[Table, Table
         Column(quantity="parts", label="topdown.parts", entry=True),
         Column(quantity="share", label="topdown.share", shown="share"),
         Column(quantity="budget", label="topdown.budget", shown="budget"),
-        Column(quantity="sigma", label="topdown.sigma"),
+        Column(quantity="sigma", label="accuracy.sigma"),
         Column(quantity="margin", label="topdown.margin", shown="whole", decides=True),
         TENTH,
     )

@@ -4,10 +4,15 @@ const explorer = (() => {
   const $ = id => document.getElementById(id), syncs = {}; // sheet -> functions that update its parts, once it was opened
   let open = book.opened, results = {}, before = {}, remembered = "", spoken = 0, written = 0;
   const parts = (name, selector) => document.querySelectorAll(`[data-of="${name}"] :is(${selector})`);
-  const said = (kind, text) => { $(kind).textContent = ""; $(kind).textContent = text; };
+  function said(kind, text, seen = true) { // a screen reader says it, unless it is busy; it is seen for some seconds
+    const place = $(kind);
+    place.classList.toggle("visually-hidden", !seen);
+    place.replaceChildren(text);
+    for (const fading of place.getAnimations()) fading.play();
+  }
   const empty = key => (results[key] ?? null) === null;
   // Text that names the initial settings: "published" if the sheet has published settings.
-  const start = (key, values) => word(Object.keys(described[open].presets).length ? key : key + ".start", values);
+  const start = key => word(Object.keys(described[open].presets).length ? key : key + ".start");
   const differs = key => !Object.is(store.state[key], store.published[key]);
 
   function update() {
@@ -28,9 +33,9 @@ const explorer = (() => {
     said("problem", "");
     clearTimeout(spoken);
     spoken = setTimeout(() => {
-      const shown = [...parts(open, ".totals > div:not([hidden])")].slice(0, 2);
+      const shown = [...parts(open, ".totals > div:not([hidden])")].filter((total, place) => place < 2 || total.querySelector("[data-as=text]"));
       const told = shown.map(total => ["dt", ".much"].map(name => total.querySelector(name).textContent).join(": "));
-      said("status", told.join("; "));
+      said("status", told.join("; "), false);
     }, 600);
   }
   function undo() { // on the sheet of the change
@@ -50,6 +55,8 @@ const explorer = (() => {
     const line = box.parentNode.querySelector("." + kind), id = `${kind} ${box.dataset.input}`.replace(/\W/g, "-");
     if (line) line.textContent = text;
     else if (text) box.parentNode.append(element("small", {class: kind, id}, text));
+    const lines = [...box.parentNode.querySelectorAll("small:not(:empty)")].map(one => one.id);
+    box.setAttribute("aria-describedby", lines.join(" "));
   }
 
   function choice(box) { // a box to tick, or a list to choose from
@@ -59,7 +66,7 @@ const explorer = (() => {
       box[held] = store.state[key];
       box.classList.toggle("changed", differs(key));
       const was = [...box.options ?? []].find(one => differs(key) && one.value === store.published[key]);
-      beside(box, "was", was ? start("page.was", {value: was.text}) : "");
+      beside(box, "was", was ? `${start("page.published")}: ${was.text}` : "");
     };
   }
   function entry(box) {
@@ -79,10 +86,9 @@ const explorer = (() => {
     function invalid(problem) {
       box.ariaInvalid = problem ? "true" : null;
       beside(box, "wrong", problem);
-      if (!problem) return;
-      box.setAttribute("aria-describedby", box.parentNode.querySelector(".wrong").id);
-      said("problem", `${box.ariaLabel ?? box.labels[0].textContent}: ${problem}`);
+      if (problem) said("problem", `${box.ariaLabel ?? box.labels[0].textContent}: ${problem}`);
     }
+    box.onkeydown = ({key}) => { if (key === "Escape") { box.value = text(); box.onchange(); } };
     box.onchange = () => {
       const typed = box.value.trim(), same = typed === text();
       const value = parse(typed);
@@ -100,7 +106,7 @@ const explorer = (() => {
       box.classList.toggle("computed", computed());
       box.classList.toggle("changed", other);
       const was = codes ? "\u2026" : speech.boxed(published, 7);
-      beside(box, "was", other && published !== null ? start("page.was", {value: was}) : "");
+      beside(box, "was", other && published !== null ? `${start("page.published")}: ${was}` : "");
     };
   }
 
@@ -115,7 +121,8 @@ const explorer = (() => {
       place.textContent = number(now, as);
       place.dataset.value = now ?? "";
       if (was?.className !== "was") return;
-      was.textContent = then !== now && then !== null ? start("page.was", {value: number(then, as)}) : "";
+      const old = [element("span", {}, `${start("page.published")}: `), number(then, as)];
+      was.replaceChildren(...then !== now && then !== null ? old : []);
     };
   }
   function bar(rect) { // bar of a share, with a line at its former value
@@ -241,7 +248,6 @@ const explorer = (() => {
       document.documentElement.classList.add("deciding");
       print();
     };
-    if (innerWidth < 640) for (const one of parts(name, ".meaning")) one.open = false;
     for (const one of parts(name, "[type=file]")) one.onchange = () => read(one, sheet);
   }
   // Give cells of a table the keys and names of their row and column, since a narrow page hides the headings.
@@ -269,6 +275,7 @@ const explorer = (() => {
     speech.speak(language);
     document.documentElement.lang = language;
     for (const one of $("language").children) one.ariaPressed = one.lang === language;
+    $("sheets").ariaLabel = word("page.sheets");
     tell(document.querySelectorAll("[data-word]"));
     for (const one of document.querySelectorAll("[data-pin]")) one.textContent = word("page.pin", {name: one.dataset.pin});
     for (const name in syncs) label(name);
@@ -347,6 +354,9 @@ const explorer = (() => {
   }
 
   $("undo").onclick = undo;
+  const more = $("more"); // a menu where the page is narrow
+  more.onclick = () => more.hidePopover();
+  more.onfocusout = ({relatedTarget: next}) => { if (next && !more.contains(next)) more.hidePopover(); };
   $("reset").onclick = () => { store.take(store.ofSheet(open, store.published), store.state); changed(); };
   $("link").onclick = copy;
   for (const one of document.querySelectorAll("[data-pin]")) one.onclick = () => {

@@ -7,11 +7,6 @@ from audit.explorer.page import build_page
 from tests.audit.browsing import watched
 
 
-@pytest.fixture(scope="session")
-def all_sheets():
-    return {sheet.name: sheet for sheet in sheets()}
-
-
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Open the page at a sheet; `seen` collects requests, windows, errors and dialogs."""

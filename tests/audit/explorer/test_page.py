@@ -15,7 +15,7 @@ from algorithms.systems import sheets
 from audit.explorer.page import LANGUAGES, SCRIPTS, build_page, words_in
 from audit.explorer.sheet import Chart, Column, Total
 from tests.audit.report.hostile import PAYLOADS, Page, by_kind
-from tests.helpers import contents, plaudit, refused
+from tests.helpers import contents, plaudit, refuses
 
 MOST_PAGE, MOST_SCRIPT = 450_000, 60_000  # bytes
 SHEETS = sheets()
@@ -109,36 +109,32 @@ def test_without_a_script_the_published_table_is_read():
     assert "JavaScript is switched off" in PAGE
 
 
-@pytest.fixture
-def workspace(tmp_path, monkeypatch):
+def test_the_command_writes_a_page_over_a_page(tmp_path, monkeypatch, capsys):  # pages with all sheets
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_the_command_writes_a_page_over_a_page(workspace, capsys):  # pages with all sheets
     for name in ("counts", "topdown"):
         assert plaudit("explore", name, "--html", "new/page.html") == 0
         assert capsys.readouterr().out == "Wrote new/page.html.\n"
         assert f'"opened":"{name}"' in Path("new/page.html").read_text("utf-8")
-    before = contents(workspace)
+    before = contents(tmp_path)
     assert plaudit("explore", "phsafe", "--html", "page.txt") == 2
     assert capsys.readouterr().err == "plaudit: error: --html must name a file that ends in .html, got page.txt\n"
-    assert contents(workspace) == before
+    assert contents(tmp_path) == before
 
 
-def test_the_page_in_python(workspace):
+def test_the_page_in_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     state = {"phsafe/PH3/state_A-G/margin": 10, "phsafe/PH3/state_A-G/rho": None}
     explored = audit.explore("phsafe", state)
     explored.to_html("page.html")
     assert '"phsafe/PH3/state_A-G/margin":10' in Path("page.html").read_text("utf-8")
     assert explored.results["phsafe/PH3/state_A-G/margin"] == 10
-    with refused(ValueError, "sheet must be one of phsafe, topdown, counts, got 'ons'"):
-        audit.explore("ons")
-    with refused(ValueError, "phsafe/PH3/all/tau must be a whole number from 1 to 99999, got 0"):
-        audit.explore("phsafe", {"phsafe/PH3/all/tau": 0})
+    refuses(ValueError, "sheet must be one of phsafe, topdown, counts, got 'ons'", audit.explore, "ons")
+    wrong = "phsafe/PH3/all/tau must be a whole number from 1 to 99999, got 0"
+    refuses(ValueError, wrong, audit.explore, "phsafe", {"phsafe/PH3/all/tau": 0})
 
 
-def test_the_page_opens_at_the_settings_of_the_command(workspace, capsys):
+def test_the_page_opens_at_the_settings_of_the_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     options = ("--margin", "PH3:state_A-G=10", "--tau", "PH3=4")
     assert plaudit("explore", "phsafe", *options, "--html", "page.html") == 0
     text = re.search(r'<script id="book" type="application/json">(.*?)</script>', Path("page.html").read_text("utf-8"))

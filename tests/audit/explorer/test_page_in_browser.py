@@ -8,11 +8,13 @@ import pytest
 
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import rho_for
+from algorithms.systems import sheets
 from tests.audit.explorer.settings import TAKEN, differing, random_state
 from tests.audit.report.hostile import PAYLOADS, by_kind
 
 pytestmark = pytest.mark.slow
 SETTINGS, BATCH = 2_000, 25
+SHEETS = {sheet.name: sheet for sheet in sheets()}
 PH3 = "phsafe/PH3/state_A-G"
 CONFIG = read_config("us").to_dict()
 
@@ -55,7 +57,7 @@ def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     wanted.fill("10")
     wanted.press("Tab")
     assert row.get_by_role("textbox", name=re.compile("^Budget .: PH3")).input_value() == "2.6519"
-    bar = page.get_by_role("region", name="The promise in total").inner_text()
+    bar = page.get_by_role("region", name="Key figures").inner_text()
     assert ", one person added or removed\n3.246209\npublished: 1.257281" in bar
     assert number(page, "phsafe/total/all/rho") == pytest.approx(1.257281 - 0.662976 + rho_for(10, 14))
     assert page.locator("tr:has-text('published: 20')").count() == 1  # marked in words, not by color alone
@@ -139,7 +141,7 @@ def test_a_total_is_spent_for_the_same_relative_error(open_page):
     assert seen == []
 
 
-def test_an_address_holds_all_settings(open_page, all_sheets):
+def test_an_address_holds_all_settings(open_page):
     page, _ = open_page()
     enter(page, f"{PH3}/margin", "10")
     box(page, "phsafe/PH2/usa_*/on").uncheck()
@@ -199,7 +201,7 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
         ("phsafe/PH3/all/tau", "0", "must be a whole number from 1 to 99999"),
         (f"{PH3}/margin", "twenty", "must be a whole number from 1 to 1000000000"),
         (f"{PH3}/rho", "1e999", "must be a number from 1e-13 to 1000000000"),
-        ("phsafe/all/all/states", "01 01", "must be codes that there are, each once, with blanks between"),
+        ("phsafe/all/all/states", "01 01", "must be known codes, each once, with blanks between"),
     ],
 )
 def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, key, text, told):
@@ -211,6 +213,9 @@ def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, ke
     assert page.get_by_role("alert").inner_text().endswith(f": {told}")
     assert page.evaluate("store.state") == state
     assert box(page, key).input_value() == text  # nothing that was typed is lost
+    page.keyboard.press("Escape")
+    assert box(page, key).input_value() != text
+    assert box(page, key).get_attribute("aria-invalid") is None
     assert seen == []
 
 
@@ -272,18 +277,43 @@ FOCUSED = """() => {
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, all_sheets, width):
-    for name in all_sheets:
+def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, width):
+    for name in SHEETS:
         page, _ = open_page(f"#{name}", viewport={"width": width, "height": 900})
         page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        page.evaluate("more.showPopover()")
         wanted, reached = page.evaluate(CONTROLS), set()
+        page.keyboard.press("Escape")
         for _ in range(wanted + 2):
             page.keyboard.press("Tab")
+            if page.locator("#menu:focus").count():
+                page.keyboard.press("Enter")
             place, *seen = page.evaluate(FOCUSED)
             if place > 0:  # not where the page ends
                 reached.add(place)
                 assert seen == [True, True], (name, page.evaluate("document.activeElement.outerHTML"))
         assert len(reached) == wanted
+
+
+@pytest.mark.parametrize(("width", "most"), [(390, 96), (1280, 112)])
+@pytest.mark.parametrize("locale", ["en-US", "de-DE"])
+def test_key_figures_stand_in_one_line_and_leave_room(open_page, width, most, locale):
+    for name in SHEETS:
+        page, _ = open_page(f"#{name}", viewport={"width": width, "height": 844}, locale=locale)
+        enter(page, *STATES[name][0])
+        tops = page.locator("#bar .much:visible").evaluate_all("all => all.map(e => e.getBoundingClientRect().top)")
+        assert page.locator("#bar").bounding_box()["height"] <= most
+        assert len({*tops}) == 1 < len(tops)
+
+
+def test_heads_of_tables_stay_below_the_key_figures(open_page):
+    page, _ = open_page()
+    page.locator("[data-of=phsafe] .own > summary").click()
+    assert page.locator("details.meaning[open]").count() == 0
+    for table in page.locator("[data-of=phsafe] table.sheet").all():
+        table.locator("tbody").nth(3).evaluate("part => part.scrollIntoView()")
+        bottom = page.locator("#bar").bounding_box()["height"]
+        assert table.locator("th").first.bounding_box()["y"] == pytest.approx(bottom, abs=1)
 
 
 STATES = {  # what is changed, and what cannot be
@@ -295,10 +325,10 @@ STATES = {  # what is changed, and what cannot be
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 768, 1280])
-def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
+def test_axe_finds_no_fault(open_page, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
-    for name in all_sheets:
+    for name in SHEETS:
         options = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}, "bypass_csp": True}
         page, _ = open_page(f"#{name}", **options)
 
@@ -324,8 +354,8 @@ def test_axe_finds_no_fault(open_page, all_sheets, width, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sheets):
-    for name, sheet in all_sheets.items():
+def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page):
+    for name, sheet in SHEETS.items():
         page, _ = open_page(f"#{name}")
         figures = page.locator(f"[data-of={name}] figure")
         assert figures.count() == len(sheet.charts)
@@ -338,11 +368,11 @@ def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page, all_sh
 # One source of formulas
 
 
-def test_every_number_is_that_of_python(open_page, all_sheets, record_property):
-    each = -(-SETTINGS // len(all_sheets))
+def test_every_number_is_that_of_python(open_page, record_property):
+    each = -(-SETTINGS // len(SHEETS))
     page, seen = open_page()
     tried = numbers = drawn = 0
-    for place, (name, sheet) in enumerate(all_sheets.items()):
+    for place, (name, sheet) in enumerate(SHEETS.items()):
         rng = np.random.default_rng(20260 + place)
         states = [sheet.checked({"phsafe/all/all/preset": "pr"} if name == "phsafe" else {}), sheet.published]
         states += [random_state(sheet, rng) for _ in range(each - len(states))]
@@ -358,6 +388,6 @@ def test_every_number_is_that_of_python(open_page, all_sheets, record_property):
                     assert value == "" if result is None else (value if text else float(value)) == result, key
                 tried, numbers, drawn = tried + 1, numbers + len(results), drawn + len(cells)
     record_property("tried", tried)
-    print(f"\n{tried} settings of {len(all_sheets)} sheets: {numbers:,} numbers computed, {drawn:,} cells shown")
+    print(f"\n{tried} settings of {len(SHEETS)} sheets: {numbers:,} numbers computed, {drawn:,} cells shown")
     assert tried >= SETTINGS
     assert seen == []

@@ -7,7 +7,7 @@ import pytest
 from audit.explorer.sheet import Input, Sheet
 from audit.explorer.views import Explored
 from tests.audit.explorer.settings import differing
-from tests.helpers import refused
+from tests.helpers import refuses
 
 LISTED = "up to 1000 whole numbers from 1 to 999999999, with blanks between"
 NUMBER = Input(key="a/b/c/number", kind="number", value=1.0, least=0.5, most=2.0, label="x")
@@ -48,8 +48,7 @@ def test_an_input_takes_what_fits():
     ],
 )
 def test_an_input_refuses_what_does_not(one, value, rule):
-    with refused(ValueError, f"{one.key} must be {rule}"):
-        one.check(value)
+    refuses(ValueError, f"{one.key} must be {rule}", one.check, value)
 
 
 def test_a_state_is_as_published_where_nothing_is_given_in_the_preset_that_is():
@@ -59,14 +58,9 @@ def test_a_state_is_as_published_where_nothing_is_given_in_the_preset_that_is():
     assert Explored(SHEET, {"a/b/c/number": 2.0}).results == {"a/b/c/twice": 4.0}
 
 
-def test_a_state_names_inputs_only():
-    with refused(ValueError, "a has no input 'a/b/c/other'"):
-        SHEET.checked({"a/b/c/other": 1})
-
-
-def test_what_is_not_written_is_not_opened():
-    with refused(ValueError, "--open goes with --html FILE"):
-        Explored(SHEET).show(opened=True)
+def test_a_state_names_inputs_and_what_is_opened_is_written():
+    refuses(ValueError, "a has no input 'a/b/c/other'", SHEET.checked, {"a/b/c/other": 1})
+    refuses(ValueError, "--open goes with --html FILE", Explored(SHEET).show, opened=True)
 
 
 def test_a_page_is_opened_in_the_browser(tmp_path, monkeypatch):
