@@ -141,7 +141,7 @@ def command(sheet: Sheet) -> Callable[..., int]:
     def explore(
         settings: Annotated[
             list[str] | None,
-            typer.Option("--set", help="A setting, as NAME=VALUE; repeatable. A wrong name lists all."),
+            typer.Option("--set", help="A setting, as NAME=VALUE; repeatable. An unknown name prints the list."),
         ] = None,
         html: Annotated[
             Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")

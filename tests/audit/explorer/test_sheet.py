@@ -73,8 +73,7 @@ def test_a_page_is_opened_in_the_browser(tmp_path, monkeypatch):
 
 def test_the_comparison_of_numbers_can_fail():
     assert differing({"a": 1.0 + 5e-10, "b": 20, "c": None}, {"a": 1.0, "b": 20, "c": None}) == []
-    pairs = [(1.0 + 2e-9, 1.0), (21, 20), (20.0, 21), (None, 1.0), (1.0, None), ("a", "b")]
-    for found, wanted in pairs:
+    for found, wanted in ((1.0 + 2e-9, 1.0), (21, 20), (20.0, 21), (None, 1.0), (1.0, None), ("a", "b")):
         assert differing({"a": found}, {"a": wanted}) == ["a"]
     with pytest.raises(AssertionError):
         differing({}, {"a": None})
