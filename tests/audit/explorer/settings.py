@@ -45,8 +45,7 @@ def random_number(one, rng):
     if one.least <= 0 and rng.random() < 0.3:
         return 0 if one.kind == "integer" else max(one.least, 0.0)
     low = max(one.least, 1 if one.kind == "integer" else 1e-6)
-    value = math.exp(rng.uniform(math.log(low), math.log(one.most)))
-    value = min(max(value, one.least), one.most)
+    value = min(max(math.exp(rng.uniform(math.log(low), math.log(one.most))), one.least), one.most)
     return int(value) if one.kind == "integer" else value
 
 
