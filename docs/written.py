@@ -131,10 +131,12 @@ def write_findings(folder: Path) -> None:
             title = experiment.figure_title(numbers)
             lines.append(f"- [{experiment.title}]({name}.md): {title}")
             parts = [f"# {name}", f"**{experiment.question}**"]
-            parts += [experiment.finding(numbers), f"![{title}]({name}.svg)"]
+            parts.append(experiment.finding(numbers))
+            for shown, ending in (("page", ".svg"), ("phone", ".phone.svg")):
+                parts.append(f":::{{image}} {name}{ending}\n:alt: {title}\n:class: for-{shown}\n:::")
+                shutil.copy(FIGURES / f"{name}{ending}", folder / "findings")
             parts += ["## The numbers", str(experiment.table(numbers))]
             parts += ["## What was expected", experiment.expectation]
-            shutil.copy(FIGURES / f"{name}.svg", folder / "findings")
             if experiment.first:
                 options = f":link: {name}\n:link-type: doc\n:img-top: {name}.svg\n:img-alt: {title}"
                 cards.append(f":::{{grid-item-card}} {experiment.title}\n{options}\n\n{title}\n:::")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,9 @@ from audit.cli.supervision import supervised
 from audit.io.files import Kind, check_replaceable, write_atomically
 from audit.results.files import kind_of
 from audit.results.plots import FIGURES as DRAWN
+from audit.results.plots import PAGE as WIDE
 from audit.results.plots import house_style, save_figure
+from experiments.drawing import PHONE, compact
 from experiments.experiment import NAMES, by_subject, find, load_numbers, run_experiment
 
 FIGURES = Path(__file__).parent.parent / "figures"
@@ -138,14 +141,18 @@ def _known(names: list[str]) -> list[str]:
 def _check_drawn(names: list[str], folder: Path) -> None:
     """Check before the work that figures and the page of findings replace only files of their kind."""
     for name in names:
-        check_replaceable(folder / f"{name}.svg", DRAWN[".svg"])
+        for ending in (".svg", ".phone.svg"):
+            check_replaceable(folder / f"{name}{ending}", DRAWN[".svg"])
     check_replaceable(folder / "README.md", PAGE)
 
 
 def _draw(name: str, folder: Path) -> Path:
-    path = folder / f"{name}.svg"
-    with house_style():
-        save_figure(find(name).figure(load_numbers(name, folder)), path)
+    """Draw a figure twice: as wide as a page, and for phones."""
+    path, numbers = folder / f"{name}.svg", load_numbers(name, folder)
+    for drawn, width in ((path, WIDE), (path.with_suffix(".phone.svg"), PHONE)):
+        with house_style():
+            save_figure(find(name).figure(numbers, width), drawn)
+        write_atomically(drawn, compact(drawn.read_text("utf-8")), DRAWN[".svg"])
     return path
 
 
@@ -158,13 +165,18 @@ def _write_page(folder: Path) -> None:
         for experiment in experiments:
             name, title, numbers = experiment.name, experiment.title, load_numbers(experiment.name, folder)
             if experiment.first:
-                first.append(f"- **[{title}](#{name})**: {experiment.figure_title(numbers)}")
+                first.append(f"- [{experiment.figure_title(numbers)}](#{name})")
             rest += [f'<a id="{name}"></a>', f"### {title}", experiment.finding(numbers)]  # describes the figure
-            rest += [f"![{title}]({name}.svg)", str(experiment.table(numbers))]
-            rest.append(f"Expected: {experiment.expectation} Numbers: [{name}.json]({name}.json).")
+            phone = f'<source media="(max-width:600px)" srcset="{name}.phone.svg">'
+            image = f'<img src="{name}.svg" alt="{escape(experiment.figure_title(numbers))}">'
+            rest += [f"<picture>{phone}{image}</picture>", str(experiment.table(numbers))]
+            rest.append(
+                f"<details><summary>Expected before the run</summary>\n\n{experiment.expectation}\n\n</details>"
+            )
+            rest.append(f"[Numbers]({name}.json)")
     lines = ["<!-- python -m experiments draw all writes this page: edits are lost -->", "# What was found"]
     lines.append(
-        "Each finding has an answer, a figure, a table, and what was expected before the run. "
+        "Each finding has an answer, a figure and a table. What was expected before the run is folded. "
         "`python -m experiments check` compares every expectation with the numbers."
     )
     lines += ["## What everybody should know", "\n".join(first)] if first else []

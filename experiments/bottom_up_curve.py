@@ -226,7 +226,7 @@ def _takes(numbers: Numbers, words: str) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (curves, reach) = page(4.2, 1, 2)
+    figure, (curves, reach) = page(4.2, 1, 2, stacked=True)
     _draw_curves(curves, numbers)
     rows = numbers["inverse"]
     reach.plot([row["epsilon"] for row in rows], [row["reach"] for row in rows], color=GREEN, marker="o", markersize=4)

@@ -13,12 +13,14 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_least, at_most
+from audit.results.plots import PAGE
 from audit.results.provenance import provenance
 from experiments.drawing import entitle
 
@@ -32,18 +34,9 @@ def load_data(name: str) -> dict[str, Any]:
     return tomllib.loads((HERE / name).read_text(encoding="utf-8"))
 
 
-QUESTIONS = load_data("questions.toml")
+QUESTIONS, DATA = load_data("questions.toml"), load_data("data.toml")
 NAMES = tuple(QUESTIONS)
-SUBJECTS = {  # by prefix of a module's name; the last one is for experiments without a system
-    "flaxman.": "GDPC, RDPC and ADPC (Flaxman 2019)",
-    "phsafe.": "PHSafe",
-    "topdown.": "TopDown",
-    "ons.": "The pilot of the ONS",
-    "bottom_up": "The bottom-up mechanism",
-    "nist.": "NistDp3",
-    "others.": "Libraries and other auditors",
-    "": "Bounds, plans and all systems",
-}
+SUBJECTS: dict[str, str] = DATA["subjects"]
 
 
 @dataclass(frozen=True)
@@ -127,20 +120,21 @@ class Experiment:
         return importlib.import_module(f"experiments.{self.module}")
 
     def finding(self, numbers: Numbers) -> str:
-        """Return the finding in 60 words: first the answer, then for whom and at which confidence."""
-        return worded(self.answer, self._named(numbers))
+        """Return the finding in 75 words: first the title of the figure, then for whom and at which confidence."""
+        return f"{self.figure_title(numbers)}. {worded(self.answer, self._named(numbers))}"
 
     def figure_title(self, numbers: Numbers) -> str:
-        """Return the finding in one or two lines: the title of the figure, which also stands for it in text."""
+        """Return the finding in 125 characters: the title of the figure, which also stands for it in text."""
         return worded(self.headline, self._named(numbers))
 
     def table(self, numbers: Numbers) -> MarkdownTable:
         named = self._named(numbers)
         return MarkdownTable(worded(self.heads, named).split(" | "), named["rows"], worded(self.note, named))
 
-    def figure(self, numbers: Numbers) -> Figure:
-        figure: Figure = self.functions.draw(numbers)
-        entitle(figure, self.figure_title(numbers))
+    def figure(self, numbers: Numbers, width: float = PAGE) -> Figure:
+        with matplotlib.rc_context({"figure.figsize": (width, width)}):
+            figure: Figure = self.functions.draw(numbers)
+            entitle(figure, self.figure_title(numbers))
         return figure
 
     @property

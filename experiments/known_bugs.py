@@ -20,27 +20,17 @@ from algorithms.population import load
 from audit import Attack, Event, NeighborPair, measure_loss
 from audit.results import plain_number
 from audit.results.plots import BLACK, EXACT, GRAY, PROMISE, RED
+from experiments import drawing
 from experiments.audits import bounds, group_pair, kept, lost, none_above, run_all
-from experiments.drawing import BOX, bar, bare_rows, beside, column, extent, foot, keys, line_key, page
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
+from experiments.experiment import CONFIDENCE, DATA, Check, Checks, Numbers, down
+from experiments.phsafe.slack import spelled
 from experiments.replayed import SAMPLES, check_replays, replays
 from experiments.topdown import bugs as topdown_bugs
 
 BUGS, FAULTY, TOPDOWN, CORRECT = "known bugs", "faulty benchmarks", "known bugs of TopDown", "correct algorithms"
 CORRECT_SIZE, SMALL = 400_000, 100_000  # the quick version omits cases with more than SMALL runs
 # Sizes and group sizes. For rare events, groups of ten give larger bounds than ten times the runs.
-FAULTY_SIZES = {
-    "TruncatedGeometric": (4_000_000, 1),
-    "NoisyHist2": (20_000, 1),
-    "ReportNoisyMax3": (600_000, 1),
-    "ReportNoisyMax4": (100_000, 1),
-    "SVT3": (100_000, 10),
-    "SVT4": (200_000, 10),
-    "SVT5": (20_000, 1),
-    "SVT6": (600_000, 1),
-    "SVT34Parallel": (400_000, 10),
-    "PrefixSum": (100_000, 1),
-}
+FAULTY_SIZES: dict[str, tuple[int, int]] = DATA["known_bugs"]["runs_and_people"]
 COUNTS = np.arange(20, 29)
 LAWS = Attack.without("precision")  # for published algorithms; their papers do not treat float noise
 MISSED = (topdown_bugs.NEVER, topdown_bugs.HIDDEN)  # cases that no audit should detect
@@ -190,8 +180,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows.append(("one pair of runs with the same noisy answers", f"{len(bugs)} bugs", f"{len(once)} bugs"))
     rows.append(("ten pairs, or a clock, where one shows nothing", "the others", f"{detected - len(once)} bugs"))
     for system in systems:
-        lost = f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}"
-        rows.append((f"one pair, {system['name']}: {system['pair']}", f"{len(system['queries'])} queries", lost))
+        who, lost = spelled(system["name"]), f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}"
+        rows.append((f"one pair, {who}: {system['pair']}", f"{len(system['queries'])} queries", lost))
     beyond = sum(system["verdict"] == "violated" for system in systems)
     known = list(numbers["replays"]["known"].values())
     return locals() | {"shown_once": known.count(1), "samples": SAMPLES}
@@ -201,21 +191,15 @@ def _narrowest(row: dict[str, Any]) -> float:
     return float(min(bounds(row["audits"])) / row["claim"])
 
 
-HEADINGS = {
-    BUGS: "(a) known bugs",
-    FAULTY: "(b) faulty benchmarks",
-    TOPDOWN: "(c) bugs of TopDown",
-    CORRECT: "(d) correct algorithms",
-}
 END, INFINITY = 150.0, 330.0  # positions on the axis, in units of the promise: end of finite losses; infinity
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (ax,) = page(2.0 + 0.155 * (len(numbers["rows"]) + 9))
+    figure, (ax,) = drawing.page(2.0 + 0.155 * (len(numbers["rows"]) + 9))
     place, ticks = -1.4, {}
-    for group, heading in HEADINGS.items():
+    for letter, group in zip("abcd", (BUGS, FAULTY, TOPDOWN, CORRECT), strict=True):
         place += 1.4
-        beside(ax, place, heading, x=-0.02, size=9, ha="right", weight="bold")
+        drawing.group_rows(ax, place, f"({letter}) {group}", size=9, weight="bold")
         for row in numbers["rows"]:
             if row["group"] == group:
                 place += 1
@@ -223,31 +207,31 @@ def draw(numbers: Numbers) -> Figure:
                 _draw_row(ax, row, place)
                 if group == BUGS:
                     pairs = numbers["replays"]["known"].get(row["name"])
-                    column(ax, place, "-" if pairs is None else f"{pairs}", 92)
-    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8)
-    _draw_scale(ax, place + 0.7)
+                    drawing.column(ax, place, "-" if pairs is None else f"{pairs}", 92)
+    drawing.name_rows(ax, list(ticks.values()), at=list(ticks), top=-0.8)
+    _draw_scale(ax)
     handles = [
-        *keys(
+        *drawing.keys(
             violated="lower bound above the promise: violated",
-            bound="lower bound, confidence $1 - 10^{-6}$",
+            bound="lower bound, confidence 1 - 1e-6",
             extent="lowest to highest of the audits (bar: median)",
             promise="promise",
             exact="true loss",
         ),
-        line_key("an audit has a witness: violated", **EXACT | {"color": RED}),
-        line_key("infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
+        drawing.line_key("an audit has a witness: violated", **EXACT | {"color": RED}),
+        drawing.line_key("infinite, and no audit has a witness", **EXACT, markerfacecolor="white"),
     ]
-    foot(figure, handles, ncols=2, words="pairs: of runs with the same noisy answers, that show the bug")
+    drawing.foot(figure, handles, ncols=2, words="pairs: of runs with the same noisy answers, that show the bug")
     return figure
 
 
 def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     values, loss = [value / row["claim"] for value in bounds(row["audits"])], float(row["loss"])
     if values:
-        bar(ax, at, float(np.median(values)), violated=float(np.median(values)) > 1, end=END)
-        extent(ax, values, at)
+        drawing.bar(ax, at, float(np.median(values)), violated=float(np.median(values)) > 1, end=END)
+        drawing.extent(ax, values, at)
     else:
-        beside(ax, at, "refused: the runs are not independent", x=0.01, bbox=BOX)
+        drawing.beside(ax, at, "refused: the runs are not independent", x=0.01)
     witness = any(audit["witness"] is not None for audit in row["audits"])
     length = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     color = RED if witness else BLACK
@@ -255,27 +239,22 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
     ax.plot(length, at, **EXACT | {"color": color}, markerfacecolor=face, zorder=4, clip_on=False)
     if length == END:
         ax.text(END / 1.25, at, f"{loss / row['claim']:,.0f}", ha="right", va="center", fontsize=8)
-    column(ax, at, f"{row['size']:,}", 54)
+    drawing.column(ax, at, f"{row['size']:,}", 54)
 
 
-def _draw_scale(ax: Axes, bottom: float) -> None:
+def _draw_scale(ax: Axes) -> None:
     """Draw an axis that is linear up to the promise, logarithmic beyond it, and ends with infinity."""
-    ax.axvline(1, **PROMISE, zorder=2)
+    ax.axvline(1, **PROMISE, zorder=0)
     ax.axvline(INFINITY, color=GRAY, linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_xscale("function", functions=(_stretched, _restored))
+    stretched = (
+        lambda x: np.where(x <= 1, x, 1 + np.log(np.maximum(x, 1))),
+        lambda x: np.where(x <= 1, x, np.exp(np.maximum(x, 1) - 1)),
+    )
+    ax.set_xscale("function", functions=stretched)
     ticks = (0, 0.5, 1, 2, 5, 10, 30, 100)
     ax.set_xticks([*ticks, INFINITY], [*map("{:g}".format, ticks), "$\\infty$"])
     ax.minorticks_off()
-    ax.set(xlim=(0, INFINITY * 1.02), ylim=(bottom, -0.8))
-    bare_rows(ax)
-    ax.set_xlabel("privacy loss in units of the promise (linear to 1, log scale beyond it)")
+    drawing.bare_rows(ax)
+    ax.set(xlim=(0, INFINITY * 1.02), xlabel="privacy loss in units of the promise (linear to 1, log scale beyond it)")
     for words, points in (("runs", 54), ("pairs", 92)):
-        column(ax, 0, words, points, style="italic")
-
-
-def _stretched(loss: Any) -> Any:
-    return np.where(loss <= 1, loss, 1 + np.log(np.maximum(loss, 1)))
-
-
-def _restored(place: Any) -> Any:
-    return np.where(place <= 1, place, np.exp(np.maximum(place, 1) - 1))
+        drawing.column(ax, 0, words, points, style="italic")

@@ -23,22 +23,12 @@ from algorithms.phsafe.tabulation.tabulate import tabulation
 from algorithms.topdown import TopDown
 from audit import Mechanism, NeighborPair, measure_loss, replay
 from experiments.audits import kept, run_all
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, near
+from experiments.experiment import CONFIDENCE, DATA, Check, Checks, Numbers, near
 from experiments.nist import synthesis as nist_synthesis
 from experiments.topdown import bugs as topdown_bugs
 
-PUBLISHED = {  # the classes of arXiv 2602.17454
-    "page-by-page": "size of the data in the control flow",
-    "observed-domain": "domain read from the data",
-    "raw-data-summed": "sensitivity of clipped data, raw data used",
-    "no-limit-no-noise": "sensitivity 0 by a setting",
-    "published-twice": "budget spent twice",
-    "nan-survives-clipping": "NaN that survives clipping",
-}
-SMALL = PUBLISHED | {
-    "raises-on-empty": "exception on one database only",
-    "imputes-on-demand": "running time that depends on the data",
-}
+PUBLISHED: dict[str, str] = DATA["replayed"]["published"]  # the classes of arXiv 2602.17454
+SMALL: dict[str, str] = PUBLISHED | DATA["replayed"]["others"]
 SAMPLES = 40_000
 TIMED = ("imputes-on-demand",)  # not visible in any output
 FEW, MANY = 10, 60  # pairs of runs for bugs that only some answers show: in systems; in functions

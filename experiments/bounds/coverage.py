@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from audit.results.plots import BLACK, GRAY, PURPLE
 from experiments.bounds.worst_laws import CASES, MISTAKES, OTHERS, WHOLE
-from experiments.drawing import CIRCLE, bare_rows, beside, foot, line_key, page
+from experiments.drawing import CIRCLE, bare_rows, foot, group_rows, head, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, most_misses
 
 LEVELS = (0.95, 0.8)
@@ -89,22 +89,20 @@ def draw(numbers: Numbers) -> Figure:
         ax.axvspan(0, 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0)
         ax.axvline(1, color=BLACK, linewidth=1.2, zorder=1)
         ax.set_xscale("function", functions=(lambda x: np.sqrt(np.maximum(x, 0)), np.square))  # spreads small ratios
-        ax.set_xticks(ticks := (0, 0.25, 1, 4, 9), [f"{tick:g}" for tick in ticks])
-        ax.set(xlim=(0, 14), ylim=(len(names) + 0.5, -0.6))
-        ax.set_yticks([at + (name in mistakes) for at, name in enumerate(names)], [""] * len(names))
-        ax.tick_params(axis="y", length=0, pad=7)
-        ax.set(title=f"({'ab'[ax is axes[1]]}) confidence {confidence:.0%}")
+        ax.set_xticks(ticks := (0, 1, 4, 9), [f"{tick:g}" for tick in ticks])
+        ax.set_xlim(0, 14)
+        head(ax, f"({'ab'[ax is axes[1]]}) confidence {confidence:.0%}")
         ax.set_xlabel("audits that are wrong /\nmost that chance allows\n(square-root scale)")
         bare_rows(ax)
-    symbols = (re.sub(r"\b(epsilon|delta|mu|rho)\b", r"$\\\1$", name) for name in names)
-    labels = [re.sub(r"1e-(\d)", r"$10^{-\1}$", name) for name in symbols]
-    axes[0].set_yticks(axes[0].get_yticks(), labels, fontsize=8)
-    beside(axes[0], len(groups), "mistakes, on purpose", x=-0.04, size=9, ha="right", weight="bold")
+    labels = [re.sub(r"\b(epsilon|delta|mu|rho)\b", r"$\\\1$", name) for name in names]
+    for ax, words in zip(axes, (labels, [""] * len(names)), strict=True):
+        name_rows(ax, words, at=[at + (name in mistakes) for at, name in enumerate(names)])
+    group_rows(axes[0], len(groups), "mistakes, on purpose", size=9, weight="bold")
     handles = [
         line_key("a bound or audit, on a law that loses all that is promised", **CIRCLE, alpha=0.6),
         line_key("the same, on a law that loses 95% of it", **CIRCLE, markerfacecolor="white"),
         line_key("a mistake, on a law that loses what is promised", **CIRCLE | {"marker": "X", "color": PURPLE}),
-        line_key("most that chance allows (false alarm $10^{-4}$)", color=BLACK, linewidth=1.2),
+        line_key("most that chance allows (false alarm 1e-4)", color=BLACK, linewidth=1.2),
     ]
     foot(figure, handles, ncols=2)
     return figure

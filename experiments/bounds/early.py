@@ -16,26 +16,14 @@ from audit.bounds.betting import score_growth, staked
 from audit.claims import Claim, parse_claim
 from audit.results.plots import BLACK, BLUE
 from experiments.bounds.laws import coin, normal
-from experiments.drawing import CIRCLE, INFINITE, beside, column, head, line_key, name_rows
-from experiments.experiment import Checks, MarkdownTable, Numbers, between, most_misses
+from experiments.drawing import CIRCLE, INFINITE, column, group_rows, head, line_key, name_rows
+from experiments.experiment import DATA, Checks, MarkdownTable, Numbers, between, most_misses
 
 CONFIDENCE_HERE = 0.95
-EARLY = {  # laws that are audited with early stopping, and their promises
-    "randomized response": "pure:1",
-    "Laplace noise": "pure:1",
-    "leaky response": "approx:1,0.01",
-    "Gaussian noise": "gaussian:1",
-    "Gaussian noise, rho": "zcdp:1",
-}
+EARLY: dict[str, str] = DATA["runs"]["promises"]  # of laws that are audited with early stopping
 FACTORS = (1.0, 1.1, 1.2, 1.5, 2.0, 4.0, math.inf)  # true loss / promise
 BUDGETS = (10, 40, 100, 1_000, 10_000)  # most runs, in the table of what can be found
-AT_MOST: dict[str, dict[float, float]] = {  # expected medians of runs, by law and factor
-    "randomized response": {1.5: 350, 2.0: 110, 4.0: 40, math.inf: 40},
-    "Laplace noise": {1.5: 700, 2.0: 180, 4.0: 50, math.inf: 40},
-    "leaky response": {2.0: 130, math.inf: 40},
-    "Gaussian noise": {2.0: 125, 4.0: 40, math.inf: 40},
-    "Gaussian noise, rho": {4.0: 300, math.inf: 60},
-}
+AT_MOST: dict[str, dict[str, float]] = DATA["runs"]["stopped_early"]  # medians of runs, by law and factor
 LIMIT: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 8, "linestyle": "none"}
 MEDIAN = {False: INFINITE | {"color": BLUE}, True: CIRCLE | {"markersize": 5}}  # whether half of the audits refute
 DRAWN = 1.1  # violations above it are drawn
@@ -121,7 +109,7 @@ def check_early(numbers: Numbers) -> Checks:
     yield between(f"stopped early, the promise is kept: violations of {len(sound)}", sum(sound), 0, misses)
     for row in numbers["early"]:
         factor, median = float(row["factor"]), needed_runs(row, 0.5)
-        most = AT_MOST[row["law"]].get(factor, math.inf)
+        most = AT_MOST[row["law"]].get(f"{factor:g}", math.inf)
         if math.isfinite(most) and not numbers["quick"]:
             yield between(f"stopped early, {row['law']}, {factor:g} times the promise: median of runs", median, 0, most)
 
@@ -138,8 +126,8 @@ def draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
             column(ax, place, f"{value:,.0f}" if math.isfinite(value) else f"> {BUDGETS[-1] / 1000:g}k", points)
     for words, points in columns.items():
         column(ax, -1.2, words, points, style="italic")
-    beside(ax, -1.2, "law, and its true loss in units of the promise", x=-0.02, size=8, ha="right", style="italic")
-    name_rows(ax, [f"{row['law']}: {_times(row['factor'])}" for row in rows], top=-1.8, size=8)
+    group_rows(ax, -1.2, "law: true loss / promise", style="italic")
+    name_rows(ax, [f"{row['law']}: {_times(row['factor'])}" for row in rows], top=-1.8)
     handles = [line_key("best bet if the law is known", **LIMIT), line_key("median", **MEDIAN[True])]
     handles.append(line_key("to 80% of audits", color=BLUE, linewidth=1.1))
     head(ax, "(b) runs until an audit that may stop early refutes the promise", handles, ncols=3, x=-0.4)

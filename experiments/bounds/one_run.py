@@ -18,8 +18,8 @@ from audit.bounds.one_run import one_run_least_mass
 from audit.exact.roots import brentq
 from audit.methods.method import guesses
 from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, PALE, PURPLE
-from experiments.drawing import column, foot, name_rows, own_keys, page, promise
-from experiments.experiment import Checks, Numbers, between, down, few_misses, most_misses, near, up
+from experiments.drawing import column, foot, head, name_rows, own_keys, page, promise
+from experiments.experiment import DATA, Checks, Numbers, between, down, few_misses, most_misses, near, up
 from experiments.flaxman.audit import paths_only
 
 AREAS, PEOPLE, FANOUT, LEVELS = 100_000, 100, 46, 3  # 46**3 = 97,336 leaves
@@ -29,16 +29,7 @@ COLUMNS = {"one_run": 38, "repeated": 80}  # positions of written medians, in po
 CONFIDENCE = 0.95  # of each bound, low enough to count misses
 # Limits of the median of one release / budget: smallest for 100 seeds, smallest for 10 seeds, largest. The smallest
 # are at least 3 standard errors below the medians of GDPC, which vary for one person at a small budget.
-LIMITS = {
-    ("GDPC", 0.025, 1): (0.45, 0.15, 1.0),
-    ("GDPC", 0.025, 80): (0.98, 0.97, 1.0),
-    ("GDPC", 0.1, 1): (0.87, 0.79, 1.0),
-    ("GDPC", 0.1, 20): (0.98, 0.97, 1.0),
-    ("GDPC", 1.0, 1): (0.984, 0.975, 1.0),
-    ("GDPC", 1.0, 2): (0.98, 0.97, 1.0),
-    ("ADPC", 0.1, 47): (0.65, 0.62, 0.75),
-    ("RDPC", 0.1, 80): (0.23, 0.23, 0.26),
-}
+LIMITS = {tuple(case): tuple(limits) for case, limits in DATA["one_run"]["limits"]}
 REFERENCE = {("GDPC", 0.1, 1): (0.0898, 0.002), ("GDPC", 1.0, 1): (0.989, 0.004)}  # medians of an earlier simulation
 KINDS = {"one_run": ("one release of all areas", BLUE, "o"), "repeated": ("as many runs of one area", PALE, "s")}
 CASES = tuple(LIMITS)  # mechanism, budget, group size
@@ -251,7 +242,7 @@ def draw(numbers: Numbers) -> Figure:
     name_rows(below, [f"normal noise, $\\mu$ = {row['mu']:g}" for row in noise])
     ax.set(xlim=(0, 1.05), xticks=[0, 0.25, 0.5, 0.75, 1])
     below.set(xlim=(0.5, 1.025), xticks=[0.5, 0.6, 0.7, 0.8, 0.9, 1])
-    below.set_title(f"one release of {CANARIES:,} areas (the axis begins at 0.5)", x=0, ha="left", size=9)
+    head(below, f"one release of {CANARIES:,} areas (the axis begins at 0.5)")
     below.set_xlabel("lower bound for one person added or removed / promise (95% confidence)")
     for points, words in zip(COLUMNS.values(), ("one\nrelease", "many\nruns"), strict=True):
         column(ax, -0.6, words, points, va="bottom")

@@ -36,7 +36,7 @@ from audit.planning import Design
 from audit.results.plots import BLACK, BLUE, GRAY, PALE
 from experiments.bounds.early import DRAWN, FACTORS, check_early, draw_early, needed_runs, stopped_early
 from experiments.bounds.laws import coin, normal
-from experiments.drawing import bar_key, beside, column, head, line_key, name_rows, own_keys, page, styles
+from experiments.drawing import bar_key, column, group_rows, head, line_key, name_rows, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, load_data, most_misses, near
 
 Rng = np.random.Generator
@@ -301,7 +301,7 @@ def _draw_needed(ax: Axes, rows: list[dict[str, Any]]) -> None:
     ax.set_xticks([0.025, 0.1, 0.25, 1, 4], ["0.025", "0.1", "0.25", "1", "4"])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("$\\epsilon$ of a geometric count (log scale)")
-    handles = [*own_keys(ax), line_key("theory of the game, $z^2$ / 2 KL", color=BLACK, linewidth=1.0)]
+    handles = [*own_keys(ax), line_key("theory of the game, z² / (2 KL)", color=BLACK, linewidth=1.0)]
     head(ax, f"(a) runs until half of the audits prove {PROVED} $\\epsilon$", handles, ncols=2, x=-0.2)
 
 
@@ -316,8 +316,8 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
         column(ax, place, f"{row['size']:,}", 84)
     for words, points in (("power", 40), ("runs", 84)):
         column(ax, -1.2, words, points, style="italic")
-    beside(ax, -1.2, "promise, and the true loss in units of it", x=-0.02, size=8, ha="right", style="italic")
-    name_rows(ax, [row["case"] for row in rows], top=-1.8, size=8)
+    group_rows(ax, -1.2, "promise: true loss / promise", style="italic")
+    name_rows(ax, [row["case"] for row in rows], top=-1.8)
     handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", GRAY, alpha=0.25)]
     handles += [line_key(kind, **look) for kind, look in STYLES.items()]
     head(ax, "(c) simulated power less planned power", handles, ncols=5, x=-0.4)

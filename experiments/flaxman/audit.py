@@ -17,7 +17,7 @@ from audit.events import cell
 from audit.results.plots import EXACT, GRAY
 from experiments.audits import audited, exact_law, opened, share
 from experiments.drawing import bar, beside, extent, foot, keys, line_key, name_rows, page, promise
-from experiments.experiment import Check, Checks, Numbers, between, down, near
+from experiments.experiment import DATA, Check, Checks, Numbers, between, down, near
 
 FANOUT, LEVELS, PEOPLE = 10, 3, 100  # children of each area; levels below the root; people in each leaf
 LEAF, OTHER = 0, FANOUT**LEVELS - 1  # in different areas at every level below the root
@@ -26,14 +26,7 @@ EPSILON, GROUP, MOVED_EPSILON = 0.1, 20, 1.0
 SIZE, SEEDS = 400_000, 20
 ERRORS = np.arange(-60, 121, 10)  # the answer reports the log-ratio of the event at `GROUP`
 PARTS, PERCENTILES = 4, (0.5, 0.81, 0.95, 0.99, 0.999)  # parts of ADPC; percentiles of its |error|
-CASES = {
-    "leaf": "one leaf, as released",
-    "level": "one level, raking undone",
-    "raked": "all levels, as released",
-    "un-raked": "all levels, raking undone",
-    "auto": "what the default search finds",
-    "moved": "1 person moved ($\\epsilon$ = 1),\nall levels, raking undone",
-}
+CASES: dict[str, str] = DATA["flaxman_audit"]["cases"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
@@ -190,7 +183,7 @@ def draw(numbers: Numbers) -> Figure:
     ax.set(xlim=(0, 1.6), xticks=np.arange(0, 1.6, 0.25))
     ax.set_xlabel("loss for one person added (last: moved) / promise")
     handles = keys(
-        bound="lower bound, confidence $1 - 10^{-6}$",
+        bound="lower bound, confidence 1 - 1e-6",
         violated="lower bound: violated",
         exact="exact maximum of the table",
         promise="promise",

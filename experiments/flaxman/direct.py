@@ -128,8 +128,8 @@ def draw(numbers: Numbers) -> Figure:
         beside(below, at + 1, down(middle, 2), x=1.01)
         names += [f"{name}: one person, {opened(one).size:,} runs", f"{name}: {GROUPS[name]} people, 1,000 runs"]
     promise(below)
-    name_rows(below, names, size=8)
-    below.set(xlim=(0, 1.1), xlabel="lower bound on the loss of one person, in units of $\\epsilon$")
+    name_rows(below, names)
+    below.set(xlim=(0, 1.1), xlabel="lower bound for one person, in units of $\\epsilon$")
     handles = [
         bar_key("one person: confidence 99.9%"),
         line_key(f"a group: {len(groups)} audits at 95%", **CIRCLE, markersize=3),

@@ -183,7 +183,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(3.5, 1, 3)
+    figure, axes = page(3.5, 1, 3, stacked=True)
     panels = (
         ("(a) one law of errors: it holds", HOLDS),
         ("(b) raked: large areas only", ("RDPC, large", "RDPC, small")),

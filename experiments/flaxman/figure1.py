@@ -97,14 +97,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (left, right) = page(3.9, 1, 2)
+    figure, (left, right) = page(3.9, 1, 2, stacked=True)
     start = numbers["errors"]["from"]
     for name, counts in numbers["errors"]["counts"].items():
         ten = np.array(counts[: len(counts) // 10 * 10]).reshape(-1, 10).sum(axis=1)
         label = f"{name} ($\\epsilon$ = {BUDGETS[name]})"
         left.step(start + 10 * np.arange(ten.size), ten, where="post", **STYLES[name], label=label)
-    left.set(xlabel="released minus exact count (people)", ylabel="areas per 10 people of error")
-    left.set_ylim(bottom=0)
+    left.set(xlabel="released minus exact count (people)", ylabel="areas per 10 people of error", ylim=(0, None))
 
     for name, curve in numbers["curves"].items():
         at, low, high = (np.array(curve[key], float) for key in ("at", "low", "high"))
@@ -115,10 +114,8 @@ def draw(numbers: Numbers) -> Figure:
     right.plot(numbers["curves"]["ADPC"]["at"], numbers["exact_adpc"], **exact)
     for level in (-0.05, -0.025, 0.025, 0.05):
         right.axhline(level, color=GRAY, linewidth=0.4, zorder=0)
-    right.set_xlabel("error of a count (people)")
-    right.set_ylabel("log p(error) / p(error + 1) (nats)")
-    right.set_yticks([-0.05, -0.025, 0, 0.025, 0.05])
-    right.set_ylim(-0.085, 0.085)
+    right.set(xlabel="error of a count (people)", ylabel="log p(error) / p(error + 1) (nats)")
+    right.set(yticks=[-0.05, -0.025, 0, 0.025, 0.05], ylim=(-0.085, 0.085))
     for ax, title in ((left, "(a) errors of one release"), (right, "(b) residual estimates (band: 95%)")):
         ax.set_xlim(-200, 200)
         head(ax, title, own_keys(ax), ncols=1)

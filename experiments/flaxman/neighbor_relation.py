@@ -93,7 +93,7 @@ def draw(numbers: Numbers) -> Figure:
     ax.set(xlim=(0, 2.15), xticks=[0, 0.5, 1, 1.5, 2], xlabel="privacy loss in units of $\\epsilon$")
     budgets = ", ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(row["epsilon"] for row in numbers["rows"]))
     handles = keys(
-        bound="lower bound, confidence $1 - 10^{-6}$",
+        bound="lower bound, confidence 1 - 1e-6",
         violated="the same: violated",
         extent=f"bar: least of $\\epsilon$ = {budgets}; line: to the largest",
         exact="exact loss",

@@ -317,6 +317,6 @@ def _draw_groups(ax: Axes, numbers: Numbers) -> None:
                 ax.plot(np.median(shares), at + off, marker, color=color, markersize=5, label=label)
     promise(ax, label="the group's share of the promise")
     column(ax, -1, "bins", 36, style="italic")
-    name_rows(ax, labels, size=8)
+    name_rows(ax, labels)
     ax.set_xlabel("lower bound (95%) / group's share")
     head(ax, f"(b) each group, epsilon {numbers['promise']:g}", own_keys(ax), ncols=2, x=-0.3)

@@ -154,12 +154,9 @@ def draw(numbers: Numbers) -> Figure:
         ax.plot(row["count"] / numbers["releases"], at, **CIRCLE)
         ax.plot(row["proof"], at, **EXACT | {"markersize": 4}, zorder=4)
         names.append(_label(row))
-    name_rows(ax, names, size=8)
-    ax.set_xscale("log")
-    ax.set_xlim(3e-6, 1.3)
-    ax.set_xlabel(
-        "share of outputs that are impossible without the person (log scale;\nD: largest change, V: variance)"
-    )
+    name_rows(ax, names)
+    words = "share of outputs that are impossible without the person (log scale;\nD: largest change, V: variance)"
+    ax.set(xscale="log", xlim=(3e-6, 1.3), xlabel=words)
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
     head(ax, "how often an output is a proof", handles, x=-0.3)

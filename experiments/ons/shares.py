@@ -185,6 +185,6 @@ def draw(numbers: Numbers) -> Figure:
     ax.set(xscale="log", xlabel="deaths after, here / printed in Table 8 (log scale)")
     ax.set_xticks(ticks := np.arange(9, 16) / 10, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    name_rows(ax, [list(NAMES.values())[region] for region in order], size=8)
+    name_rows(ax, [list(NAMES.values())[region] for region in order])
     foot(figure, own_keys(ax), ncols=3)
     return figure

@@ -194,7 +194,7 @@ def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
         people = "1 person" if row["people"] == 1 else f"{row['people']} people"
         names.append(f"{row['name'].partition(', ')[2]} ({people})")
     promise(ax)
-    name_rows(ax, names, size=8)
+    name_rows(ax, names)
     ax.set_xlim(0, 1.05)
 
 

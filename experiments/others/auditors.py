@@ -34,7 +34,7 @@ from audit.claims import Claim
 from audit.results import plain_number
 from audit.results.plots import BLACK, BLUE, GRAY, ORANGE, PURPLE
 from experiments.audits import bounds, group_pair, kept, median, repeat, run_all
-from experiments.drawing import bare_rows, column, extent, foot, line_key, name_rows, page
+from experiments.drawing import bare_rows, column, extent, foot, head, line_key, name_rows, page
 from experiments.experiment import Check, Checks, Numbers, between, down, few_misses, published
 from experiments.others.peers_bounds import BOUND, RAW
 
@@ -319,13 +319,13 @@ def draw(numbers: Numbers) -> Figure:
         of_counts = [bound for one in OF_COUNTS.values() for bound in one.get(row["cited"], ())]
         _draw(ax, at, "cited", [bound / row["truth"] for bound in of_counts])
         column(ax, at, down(middle(row, OURS)), 40)
-    name_rows(ax, [label(row).replace("), ", ")\n") for row in rows], size=8, top=-0.9)
+    name_rows(ax, [label(row).replace("), ", ")\n") for row in rows], top=-0.9)
     ax.set(xlim=(LOW, HIGH), xticks=(0.2, 0.4, 0.6, 0.8, 1.0))
     ax.axvline(1, color=BLACK, linewidth=0.8, zorder=0)
     ax.grid(axis="y", color=GRAY, alpha=0.25, linewidth=0.6)
     bare_rows(ax)
     column(ax, -0.6, "plaudit", 40, style="italic")
-    ax.set_title(f"the same outputs: medians of {AUDITS} audits, {MANY} of few outputs", x=-0.4)
+    head(ax, f"the same outputs: medians of {AUDITS} audits, {MANY} of few outputs", x=-0.4)
     ax.set_xlabel("bound at 95% / truth (vertical line: all of it; an arrow lies beyond the axis)")
     words = "others: jax-privacy, privacy-estimates; cited: StatDP, DP-Sniper, and more"
     foot(figure, [line_key(name, linestyle="none", **look) for name, look in LOOKS.values()], words=words)

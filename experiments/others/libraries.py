@@ -24,7 +24,7 @@ from audit.results.formatting import nearest
 from audit.results.plots import BLUE, PALE
 from experiments.audits import kept, promised, run_all
 from experiments.drawing import bar, bare_rows, column, foot, head, keys, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, down
+from experiments.experiment import CONFIDENCE, DATA, Check, Checks, Numbers, down
 
 OUTPUTS = Path(__file__).resolve().parents[2] / "build" / "libraries" / "outputs"  # made by `make libraries`
 FILES = ("diffprivlib", "python-dp", "pipeline-dp", "multi-freq-ldpy", "opendp")
@@ -33,15 +33,7 @@ RUNS, MANY, SMALL = 50_000, 2_000_000, 20_000  # over both databases
 LOOKS = {"everything": Attack(), "no precision": Attack.without("precision")}
 BITS, ANY = "by its last bits", "by any look"
 REFUTED = {  # expected violations, and by which attacks
-    ("textbook", "Laplace"): BITS,
-    ("textbook", "Gaussian"): BITS,
-    ("opendp 0.3.0", "base_laplace"): BITS,
-    ("opendp 0.3.0", "base_gaussian"): BITS,
-    ("textbook", "Gaussian, epsilon 8"): ANY,
-    ("diffprivlib", "mean without bounds"): ANY,
-    ("opacus", "DP-SGD, mean"): ANY,
-    **dict.fromkeys([("diffprivlib", name) for name in ("Laplace", "LaplaceTruncated", "Staircase")], BITS),
-    **dict.fromkeys([("diffprivlib", name) for name in ("GaussianAnalytic", "mean", "sum", "var")], BITS),
+    (library, name): how for how, refuted in DATA["libraries"].items() for library, name in refuted
 }
 
 
@@ -215,7 +207,7 @@ def draw(numbers: Numbers) -> Figure:
         replaced = [] if row["promise"]["relation"] == "add_remove" else ["replace one"]
         column(ax, place, ", ".join(promised + replaced), 8, ha="left")
     column(ax, -1, "promised", 8, ha="left", style="italic")
-    name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in refuted], top=-1.4, size=8)
+    name_rows(ax, [f"{row['library']}: {row['mechanism']}" for row in refuted], top=-1.4, half=0.42)
     ax.set_xlim(0, 1.05 * max(_share(row, "everything") for row in refuted))
     handles = keys(violated="violated", pale="lower bar: without attacks on precision, not refuted")
     head(ax, f"{len(refuted)} mechanisms that are refuted; upper bar: all attacks", handles, x=-0.4)

@@ -10,14 +10,8 @@ from typing import Any
 from experiments.experiment import MarkdownTable, load_data, worded
 from experiments.papers.values import Saved, values
 
-STATUSES = {
-    "same": "the printed number, table, formula or rule, to the last digit",
-    "close": "the printed number, within a tolerance",
-    "direction": "the same signs, growth and order (rank correlation 0.8 or more); the paper's data are not public",
-    "shown": "done, drawn or tested here; the paper prints no number",
-    "differs": "another result here, or the paper's only with a condition that it does not print",
-    "not available": "the paper's data or details are not public",
-}
+PAPERS = load_data("papers/papers.toml")
+STATUSES: dict[str, str] = PAPERS["statuses"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class Paper:
 def load_papers() -> list[Paper]:
     return [
         Paper(paper["title"], tuple(Item(**row | {"where": tuple(row.get("where", ()))}) for row in paper["items"]))
-        for paper in load_data("papers/papers.toml")["papers"]
+        for paper in PAPERS["papers"]
     ]
 
 

@@ -23,8 +23,9 @@ from audit import ZCDP, AuditResult
 from audit.claims import Relation
 from audit.results import plain_number
 from experiments.audits import audited, opened, share
-from experiments.drawing import beside, column, foot, keys, losses, page, promise
+from experiments.drawing import column, foot, group_rows, keys, losses, name_rows, page, promise
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down
+from experiments.phsafe.slack import spelled
 
 PH3, PH8 = ("PH3", "state_A-G"), ("PH8_denom", "state_A-G")
 SHARED = (("PH1_num", "usa_*"), ("PH1_num", "usa_A-G"))
@@ -151,7 +152,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         who = {"add_remove": "added or removed", "replace_one": "replaced"}[audit.relation]
         loss = "infinite" if np.isinf(lost) else f"{lost / audit.claim.budget:.3f}"
         bound = down(audit.measured.budget / audit.claim.budget)
-        rows.append((cases()[key].words.partition(", a person")[0], who, loss, bound, audit.verdict))
+        rows.append((spelled(cases()[key].words).partition(", a person")[0], who, loss, bound, audit.verdict))
     n_found = sum(bound > 1 for bound in over)
     return locals()
 
@@ -164,12 +165,11 @@ def draw(numbers: Numbers) -> Figure:
     heights = {key: place + 1.6 + 1.2 * (key in bugs) for place, key in enumerate(known)}
     for name, height in heights.items():
         _row(ax, opened(numbers["rows"][name]["audit"]), float(numbers["rows"][name]["spent"]), height)
-    ax.set_yticks(list(heights.values()), [case.words for case in known.values()], fontsize=8)
+    name_rows(ax, [spelled(case.words) for case in known.values()], at=list(heights.values()), top=0)
     for words, first in (("correct noise", next(iter(heights))), ("known bugs", bugs[0])):
-        beside(ax, heights[first] - 1, words, x=-0.02, ha="right", size=9, weight="bold")
+        group_rows(ax, heights[first] - 1, words, size=9, weight="bold")
     column(ax, 0.6, "bound", 38, style="italic")
     column(ax, 0.6, "spent", 70, style="italic")
-    ax.set_ylim(max(heights.values()) + 0.6, 0)
     ax.set_xlim(0, LIMIT)
     ax.set_xlabel("share of the promised $\\rho$: of the budget,\nor of twice the budget where a person is replaced")
     handles: list[Any] = keys(
@@ -179,7 +179,7 @@ def draw(numbers: Numbers) -> Figure:
         infinite="exact loss infinite",
         promise="promise",
     )
-    words = "VAL: valid data; DER: the paper's model; API: as the production code declares"
+    words = "code's model: neighbors as the production code declares them"
     foot(figure, handles, ncols=3, words=words)
     return figure
 

@@ -151,13 +151,13 @@ def draw(numbers: Numbers) -> Figure:
         if "bias" in row:
             column(bottom, at, f"{row['bias'][0]:+.2f}", 34)
     column(bottom, -1, "bias/$\\sigma$", 34)
-    name_rows(bottom, [row["name"] for row in numbers["rows"]], size=8)
+    name_rows(bottom, [row["name"] for row in numbers["rows"]])
     top.axhline(0.9, **PROMISE, zorder=0)
     bottom.axvline(0.9, **PROMISE, zorder=0)
     for axis in (top.yaxis, bottom.xaxis):
         axis.set_major_formatter(lambda value, _: f"{100 * value:.0f}%")
     bottom.set(xlim=(0, 1.02), xlabel="covered (lines: two standard errors)")
-    head(bottom, f"(b) whole tables, $\\sigma$ = {numbers['noise']} people, {numbers['releases']} releases", x=-0.3)
+    head(bottom, f"(b) whole tables, noise of {numbers['noise']} people, {numbers['releases']} releases", x=-0.3)
     handles = [line_key("published interval", **CIRCLE), line_key("noisy count or sum", **noise)]
     foot(figure, [*handles, line_key("90%", **PROMISE)])
     return figure

@@ -17,7 +17,7 @@ from algorithms.phsafe.tables import QUERIES
 from algorithms.release.frames import Frame
 from audit.claims import ZCDP, Relation
 from audit.results.plots import BLACK, BROWN, GRAY, GREEN, PURPLE, RED
-from experiments.drawing import foot, own_keys, page, promise
+from experiments.drawing import foot, head, name_rows, own_keys, page, promise, rule
 from experiments.experiment import Check, Checks, Numbers, between, load_data, near
 
 DELTA = 1e-10
@@ -119,14 +119,24 @@ def _tight(rows: list[dict[str, Any]]) -> float:
     return math.fsum(row["budget"] / (_saving(row["tau"]) if row["tau"] else 2) for row in rows)
 
 
+def spelled(words: str) -> str:
+    """Spell out the models of neighbors."""
+    for model, look in STYLES.items():
+        words = words.replace(model, look["label"])
+    return words
+
+
 def facts(numbers: Numbers) -> dict[str, Any]:
     share, total, tight = _joint_shares(numbers), _total(numbers), _tight(numbers["rows"])
     words = {
         "VAL": "VAL: both databases are valid; a lower bound",
-        "DER": "DER, the paper's: a household's row is any function of its members",
-        "API": "API, the code's: one row of persons, any two of households",
+        "DER": "DER: a household's row is any function of its members",
+        "API": "API: one row of persons, any two of households",
     }
-    rows = [(what, *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS)) for model, what in words.items()]
+    rows = [
+        (spelled(what), *(f"{share[f'{model} {relation}']:.1%}" for relation in RELATIONS))
+        for model, what in words.items()
+    ]
     promised, needed = (f"{ZCDP(rho).epsilon_at(DELTA):.2f}" for rho in (total, tight))
     return locals()
 
@@ -140,25 +150,16 @@ def _total(numbers: Numbers) -> float:
     return math.fsum(row["budget"] for row in numbers["rows"])
 
 
+SCOPE = "exact loss of the worst pair; code's model: neighbors as the production code declares them"
 STYLES: dict[str, dict[str, Any]] = {
     "VAL": {
-        **{"label": "valid data (VAL)", "color": GREEN, "marker": "o", "markersize": 7.5, "zorder": 4},
+        **{"label": "valid data", "color": GREEN, "marker": "o", "markersize": 7.5, "zorder": 4},
         **{"markerfacecolor": "none", "markeredgewidth": 1.5},
     },
-    "DER": {"label": "paper's model (DER)", "color": PURPLE, "marker": "s", "markersize": 4.5},
-    "API": {"label": "as the production code declares (API)", "color": BROWN, "marker": "^", "markersize": 5},
+    "DER": {"label": "paper's model", "color": PURPLE, "marker": "s", "markersize": 4.5},
+    "API": {"label": "code's model", "color": BROWN, "marker": "^", "markersize": 5},
 }
-WORDS = {
-    "PH1_num": "PH1 people by age",
-    "PH1_denom": "PH1 households",
-    "PH2": "PH2 people by type of household",
-    "PH3": "PH3 people under 18",
-    "PH4": "PH4, PH5 people in families",
-    "PH5_denom": "PH5 families",
-    "PH6": "PH6 own children",
-    "PH7": "PH7, PH8 people by tenure",
-    "PH8_denom": "PH8 households by tenure",
-}
+WORDS: dict[str, str] = KNOWN["words"]
 
 
 def draw(numbers: Numbers) -> Figure:
@@ -169,11 +170,14 @@ def draw(numbers: Numbers) -> Figure:
     titles = ("(a) one added or removed", "(b) one person replaced")
     for ax, relation, title in zip(axes, RELATIONS, titles, strict=True):
         _dots(ax, groups, numbers, relation)
-        ax.set(title=title, xlabel="spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
-    axes[0].set_yticks(range(len(groups) + 1), [*groups, "whole run, one pair"], fontsize=8)
+        head(ax, title)
+        ax.set_xlabel("spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
+    name_rows(axes[1], [""] * (len(groups) + 1))
+    name_rows(axes[0], [*groups, "whole run, one pair"], half=0.42)
     axes[0].get_yticklabels()[-1].set_fontweight("bold")
-    axes[1].set_yticks(range(len(groups) + 1), [""] * (len(groups) + 1))
-    foot(figure, own_keys(axes[0]), ncols=2, words="exact loss of the worst pair, by what the model lets records be")
+    for ax in axes:
+        ax.set_ylim(bottom=len(groups) + 1.1)
+    foot(figure, own_keys(axes[0]), ncols=2, words=SCOPE)
     return figure
 
 
@@ -182,19 +186,19 @@ def _dots(ax: Axes, groups: dict[str, list[dict[str, Any]]], numbers: Numbers, r
     ax.axvspan(1, top, color=RED, alpha=0.08, linewidth=0, zorder=0)
     promise(ax, label="promised; beyond it: violated")
     joint = _joint_shares(numbers)
-    below: dict[str, Any] = {"xytext": (0, -9), "textcoords": "offset points", "ha": "center", "va": "top"}
+    below: dict[str, Any] = {"xytext": (0, -13), "textcoords": "offset points", "va": "top"}
     for (model, style), off in zip(STYLES.items(), (-0.22, 0.0, 0.22), strict=True):
         case = f"{model} {relation}"
         shares = [max(_shares(rows, case)) for rows in groups.values()]
         shares.append(joint[case])
         ax.plot(shares, [at + off for at in range(len(shares))], linestyle="none", **style)
+        below["ha"] = "right" if off < 0 else "center"
         ax.annotate(f"{shares[-1]:.0%}", (shares[-1], len(groups)), fontsize=8, **below)
     for place in range(len(groups) + 1):
         ax.axhline(place, color=GRAY, linewidth=0.4, alpha=0.5, zorder=0)
-    ax.axhline(len(groups) - 0.5, color=BLACK, linewidth=0.8)
+    rule(ax, len(groups), color=BLACK, linewidth=0.8)
     ax.set_xlim(-0.03 * top, top)
-    ax.set_xticks([0, 0.5, 1] if top < 2 else [0, 0.5, 1, 1.5, 2])
-    ax.set_ylim(len(groups) + 0.9, -0.6)
+    ax.set_xticks([0, 0.5, 1] if top < 2 else [0, 1, 2])
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 

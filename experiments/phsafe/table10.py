@@ -19,18 +19,13 @@ from algorithms.phsafe.explore import Z_PRODUCTION, rho_for
 from algorithms.phsafe.ledger import Ledger
 from audit.results.plots import BROWN, GRAY, GREEN, PURPLE
 from experiments.drawing import head, name_rows, own_keys, page
-from experiments.experiment import Check, Checks, Numbers, down, published
+from experiments.experiment import DATA, Check, Checks, Numbers, down, published
 
 DELTA = 1e-10
 CONSTANTS = {"printed": 1.64, "production": Z_PRODUCTION, "exact": NormalDist().inv_cdf(0.95)}
 MATCHES = {"printed": 9, "production": 46, "exact": 32}
 ROUNDED = 5e-7  # half a unit of the last printed decimal
-EPSILONS = (  # unbounded and bounded, of the total rho, by formulas whose sources are in `Ledger`
-    ("us", "simple", "12.018", "17.733"),
-    ("us", "tight", "11.412", "16.980"),
-    ("us", "Gaussian", "10.944", "16.308"),
-    ("pr", "tight", "11.255", "16.738"),
-)
+EPSILONS = DATA["phsafe_table10"]["epsilons"]  # by formulas whose sources are in `Ledger`
 
 
 def printed_table() -> list[dict[str, Any]]:
@@ -155,9 +150,9 @@ def draw(numbers: Numbers) -> Figure:
         ax.plot(off, places, marker=marker, color=color, label=label, **small)
     ax.set(xscale="log", xlim=(0.03, 1e5))
     ax.axvspan(ax.get_xlim()[0], 1, color=GRAY, alpha=0.2, linewidth=0, zorder=0, label="same digits as printed")
-    ax.set_xlabel("$|\\rho_z - \\rho_\\mathrm{printed}|$, in halves of the\nlast printed digit (log scale)")
+    ax.set_xlabel("distance from the printed $\\rho$, in halves of its last digit (log scale)")
     head(ax, "budgets of Table 10", own_keys(ax), ncols=1)
     firsts = ((rows[0], f"{len(rows)} row{'s' * (len(rows) > 1)}") for rows in groups)
     labels = [f"$\\Delta$ = {row['stability']}, target {row['target']} ({number})" for row, number in firsts]
-    name_rows(ax, labels, size=8)
+    name_rows(ax, labels)
     return figure

@@ -16,20 +16,8 @@ from audit.claims import claim_from_dict
 from audit.estimates.running import estimate_loss
 from audit.results import plain_number
 from audit.results.plots import ESTIMATE, GRAY
+from experiments import drawing
 from experiments.audits import event_class, kept, none_above, promised, run_all
-from experiments.drawing import (
-    WITNESS,
-    bare_rows,
-    beside,
-    extent,
-    foot,
-    keys,
-    line_key,
-    losses,
-    name_rows,
-    page,
-    promise,
-)
 from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, load_data, near
 from experiments.systems.subjects import SYSTEMS, VARIANTS, Subject, rounded_delta
 
@@ -168,11 +156,13 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     reasons: list[str] = []
     for row in numbers["rows"]:
         audit = row["audit"]
-        *cells, bound = promised_and_lost(row)
+        system, promise, who, loss, bound = promised_and_lost(row)
+        cells = [system, promise + ", replaced" * (who == "replaced"), loss]
         witness = "" if audit["witness"] is None else ", a witness"
-        cells.append(f"{bound} ({audit['class']}, {audit['size']:,})")
+        share = "" if promised(row) == 1 else f"{down(audit['lower_bound'] / promised(row))} of the promise; "
+        cells.append(f"{bound} ({share}{audit['class']}, {audit['size']:,})")
         cells.append(f"{audit['verdict']}{witness}")
-        shown = {way: row["ways"].get(way) for way in WAYS if way != "slope"}
+        shown = {way: row["ways"].get(way) for way in ("direct", "lag_tail")}
         if "value" in row["ways"].get("slope", ()):  # Gaussian noise has a slope and no lag tail
             shown["lag_tail"] = row["ways"]["slope"]
         for estimate in shown.values():
@@ -217,33 +207,34 @@ ESTIMATES: dict[str, tuple[float, dict[str, Any]]] = {
 
 def draw(numbers: Numbers) -> Figure:
     rows = numbers["rows"]
-    figure, (ax,) = page(1.6 + 0.34 * len(rows))
+    figure, (ax,) = drawing.page(1.6 + 0.34 * len(rows))
     for at, row in enumerate(rows):
         budget, audit = promised(row), row["audit"]
         exact, bound = float(row["exact"]) / budget, float(audit["lower_bound"]) / budget
-        losses(ax, at, [bound], exact, end=LIMIT, violated=audit["verdict"] == "violated" and bound > 1)
+        drawing.losses(ax, at, [bound], exact, end=LIMIT, violated=audit["verdict"] == "violated" and bound > 1)
         if audit["witness"] is not None:
-            ax.plot(LIMIT, at, **WITNESS, clip_on=False, zorder=6)
-        beside(ax, at, down(bound), x=1.03, size=8)
-        ax.axhline(at + 0.5, color=GRAY, linewidth=0.4)
+            ax.plot(LIMIT, at, **drawing.WITNESS, clip_on=False, zorder=6)
+        drawing.beside(ax, at, down(bound), x=1.03, size=8)
+        drawing.rule(ax, at, color=GRAY, linewidth=0.4)
         for way, (off, look) in ESTIMATES.items():
             if "value" in (estimate := row["ways"].get(way, {})):
                 value, *ends = np.minimum([estimate[key] / budget for key in ("value", "low", "high")], LIMIT)
-                extent(ax, ends, at + off, look["color"])
+                drawing.extent(ax, ends, at + off, look["color"])
                 ax.plot(value, at + off, **look, zorder=4)
-    promise(ax)
-    name_rows(ax, [row["system"] for row in rows], size=8)
+    drawing.promise(ax)
+    drawing.beside(ax, -0.9, "share", x=1.03, size=8, style="italic")
+    drawing.name_rows(ax, [row["system"] for row in rows])
     ax.set(xlim=(0, LIMIT), xticks=(0, 0.5, 1, 1.5, 2), xlabel="privacy loss in units of the promise")
-    bare_rows(ax)
-    handles: list[Any] = keys(
+    drawing.bare_rows(ax)
+    handles: list[Any] = drawing.keys(
         bound="lower bound",
         violated="the same: violated",
         exact="exact loss",
         infinite="exact loss infinite",
         promise="promise",
     )
-    handles.append(line_key("infinite, by a witness: violated", **WITNESS))
-    handles.append(line_key("residuals of one release: lag tail, or slope for rho", **ONE_RELEASE))
-    handles.append(line_key(f"direct estimate, at most {MOST_DIRECT:,} runs", **DIRECT))
-    foot(figure, handles, ncols=3, words=f"lines: intervals of estimates at {LEVEL:.0%}, cut at the end of the axis")
+    handles.append(drawing.line_key("infinite, by a witness: violated", **drawing.WITNESS))
+    handles.append(drawing.line_key("residuals of one release: lag tail, or slope for rho", **ONE_RELEASE))
+    handles.append(drawing.line_key(f"direct estimate, at most {MOST_DIRECT:,} runs", **DIRECT))
+    drawing.foot(figure, handles, ncols=3, words=f"lines: {LEVEL:.0%} intervals of estimates, cut where the axis ends")
     return figure

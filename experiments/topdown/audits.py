@@ -15,8 +15,8 @@ from algorithms.topdown.budget import Budget
 from audit import ZCDP, NeighborPair, PureDP, measure_loss
 from audit.claims import Relation
 from audit.results.plots import EXACT, PALE, PROMISE, SHADES
+from experiments import drawing
 from experiments.audits import lost, run_all
-from experiments.drawing import CIRCLE, bar, bar_key, beside, extent, foot, line_key, name_rows, page, promise, spread
 from experiments.experiment import Check, Checks, Numbers, between, down, near
 from experiments.topdown.bugs import SCHEMA, TREE
 
@@ -173,8 +173,8 @@ COLORS = dict(zip(STAGES, SHADES, strict=True))
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, axes = page(7.4, 2, 2, heights=(5, 6))
-    *joint, alone = spread(axes)
+    figure, axes = drawing.page(7.4, 2, 2, heights=(5, 6))
+    *joint, alone = drawing.spread(axes)
     titles = {"geometric": "geometric noise, $\\varepsilon$ = 6", "Gaussian": "Gaussian noise, $\\rho$ = 10"}
     for ax, letter, (law, title) in zip(joint, "ab", titles.items(), strict=True):
         rows, joints = (
@@ -182,49 +182,49 @@ def draw(numbers: Numbers) -> Figure:
             for key in ("stages", "joint")
         )
         _draw_stages(ax, rows, joints, named=letter == "a")
-        ax.set_title(f"({letter}) all queries: {title}")
+        drawing.head(ax, f"({letter}) all queries: {title}")
     _draw_shares(alone, [share for share in numbers["shares"] if share["relation"] == "replace_one"])
-    alone.set_title("(c) each query by itself")
+    drawing.head(alone, "(c) each query by itself")
     handles: list[Any] = [
-        *(bar_key(f"(a, b) lower bound from {words}", color) for words, color in zip(WORDS, SHADES, strict=True)),
-        line_key("(a, b) exact loss of the measurements", **EXACT),
-        line_key("promise", **PROMISE),
-        *(line_key(f"(c) {law} noise: median, range of audits", **look) for law, (look, _) in LOOKS.items()),
+        *(drawing.bar_key(f"(a, b) lower bound from {what}", color) for what, color in zip(WORDS, SHADES, strict=True)),
+        drawing.line_key("(a, b) exact loss of the measurements", **EXACT),
+        drawing.line_key("promise", **PROMISE),
+        *(drawing.line_key(f"(c) {law} noise: median, range of audits", **look) for law, (look, _) in LOOKS.items()),
     ]
-    foot(figure, handles, ncols=2, words="one person replaced; both paths have the measurements of all areas")
+    drawing.foot(figure, handles, ncols=2, words="one person replaced; both paths have the measurements of all areas")
     return figure
 
 
 LOOKS: dict[str, tuple[dict[str, Any], float]] = {
-    "geometric": (CIRCLE | {"markersize": 5}, -0.16),
-    "Gaussian": (CIRCLE | {"markersize": 5, "marker": "^", "color": PALE}, 0.16),
+    "geometric": (drawing.CIRCLE | {"markersize": 5}, -0.16),
+    "Gaussian": (drawing.CIRCLE | {"markersize": 5, "marker": "^", "color": PALE}, 0.16),
 }
 
 
 def _draw_shares(ax: Axes, shares: list[dict[str, Any]]) -> None:
-    promise(ax)
+    drawing.promise(ax)
     for share in shares:
         at = [f"{level} {query}" for level, query in KEYS].index(share["where"])
         look, off = LOOKS[share["law"]]
         if share["lower_bound"]:
             values = np.array(share["lower_bound"]) / share["own"]
-            extent(ax, values, at + off, look["color"])
+            drawing.extent(ax, values, at + off, look["color"])
             ax.plot(np.median(values), at + off, **look)
         elif share["law"] == "geometric":  # the same for both laws
-            beside(ax, at, "no neighbor changes it", x=0.01, size=8)
-    name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS], size=8)
+            drawing.beside(ax, at, "no neighbor changes it", x=0.01, size=8)
+    drawing.name_rows(ax, [f"{AREAS[level]}, {query}" for level, query in KEYS])
     ax.set(xlim=(0.4, 1.06), xlabel="lower bound (95%) / query's share")
 
 
 def _draw_stages(ax: Axes, rows: list[dict[str, Any]], joints: list[dict[str, Any]], *, named: bool) -> None:
-    promise(ax)
+    drawing.promise(ax)
     places = [where for where in WHERE if any(row["where"] == where for row in rows)]
     for row in rows:
         at = places.index(row["where"]) + (STAGES.index(row["stage"]) - 1) * 0.26
-        bar(ax, at, row["lower_bound"] / row["promise"], height=0.24, color=COLORS[row["stage"]])
+        drawing.bar(ax, at, row["lower_bound"] / row["promise"], height=0.24, color=COLORS[row["stage"]])
     for joint in joints:
         for at, where in enumerate(places):
             ax.plot(joint[where], at - 0.26, **EXACT, clip_on=False)
     names = {"paths": "both paths", "all": "all areas"}
-    name_rows(ax, [names.get(where, where) if named else "" for where in places], size=8)
+    drawing.name_rows(ax, [names.get(where, where) if named else "" for where in places], half=0.42)
     ax.set(xlim=(0, 1.03), xlabel="lower bound (95%) / promise")

@@ -23,20 +23,14 @@ from audit.results import plain_number
 from audit.results.plots import BLUE, GRAY, GREEN, PALE
 from experiments.audits import all_or_none, bounds, kept, largest_loss, median, none_above, repeat
 from experiments.drawing import INFINITE, bar_key, head, keys, line_key, losses, name_rows, page, promise
-from experiments.experiment import CONFIDENCE, Check, Checks, Numbers, between, down, violations
+from experiments.experiment import CONFIDENCE, DATA, Check, Checks, Numbers, between, down, violations
 from experiments.topdown.bugs import SCHEMA, TREE, neighbors, total_of_first
 
 EPSILON, SHARES = 1.0, ("1/10", "9/20", "9/20")
 TOTALS = {0: "no exact totals", 1: "exact totals of states", 2: "exact totals of districts"}  # by level of the areas
 LEAVES = {1: 3, 2: 1}  # districts in the first area of a level
 HOME, NEXT, FAR, KIND = 0, 1, TREE.n_leaves - 1, SCHEMA.cells - 1
-CASES = {  # of a person in y; loss, half the share of each changed count; finest unchanged totals
-    "kind": ("is of another kind", 1.0, 2),
-    "district": ("lives in another district", 0.45, 1),
-    "state": ("lives in another state", 0.9, 0),
-    "exchange": ("lives in another state, and one of another kind moves back", 1.8, 2),
-    "added": ("is not in the data", 0.5, 0),
-}
+CASES: dict[str, tuple[str, float, int]] = DATA["invariants"]["cases"]
 SIZE, FEW, AUDITS = 100_000, 200, 10
 LIMIT = 2.8  # end of the axis, in units of the promise
 
@@ -138,9 +132,8 @@ def draw(numbers: Numbers) -> Figure:
         look: dict[str, Any] = {"violated": violations(row["audits"]) > 0, "color": colors[row["level"]]}
         losses(ax, at, bounds(row["audits"]), float(row["loss"]), end=LIMIT, height=0.22, **look)
     promise(ax)
-    name_rows(ax, [fill(CASES[name][0], 28) for name in names])
-    ax.set_xlim(0, LIMIT)
-    ax.set_xlabel("loss of the two databases / promise of one person replaced ($\\varepsilon$ = 1)")
+    name_rows(ax, [fill(CASES[name][0], 28) for name in names], half=0.42)
+    ax.set(xlim=(0, LIMIT), xlabel="loss of the two databases / promise of one person replaced ($\\varepsilon$ = 1)")
     handles = [
         *(bar_key(f"lower bound, {words}", colors[level]) for level, words in TOTALS.items()),
         bar_key("hatched: violated", GRAY, violated=True),

@@ -129,7 +129,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    figure, (left, right) = page(4.2, 1, 2)
+    figure, (left, right) = page(4.2, 1, 2, stacked=True)
     rows = numbers["rows"].values()
     epsilons = np.array([float(epsilon) for epsilon in numbers["rows"]])
     looks = styles(LEVELS[1:], markersize=4.5, linestyle="none")

@@ -203,7 +203,8 @@ def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("experiments.flaxman.neighbor_relation.run", lambda **_: saved)
     monkeypatch.setattr("experiments.bounds.one_run.run", interrupted)
     assert command("run", "neighbor_relation", "one_run", "--quick", "--out", str(tmp_path)) == 130
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["neighbor_relation.json", "neighbor_relation.svg"]
+    kept = [f"neighbor_relation.{ending}" for ending in ("json", "phone.svg", "svg")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept
     words = f"experiments: interrupted; 1 of 2 experiments finished before that, saved in {tmp_path}\n"
     assert capsys.readouterr().err == words
     assert load_numbers("neighbor_relation", tmp_path)["rows"] == saved["rows"]

@@ -1,6 +1,7 @@
 """Figures can be read at the width of a page, on light and dark screens: nothing is small, covered, cut or faint."""
 
 import re
+from html import unescape
 from itertools import combinations
 
 import matplotlib.image
@@ -13,12 +14,14 @@ from matplotlib.text import Text
 
 from audit.results.plots import BLACK, DARK, GRAY, PAGE, house_style, new_figure, save_figure
 from experiments.__main__ import FIGURES
-from experiments.drawing import bar, entitle, head, line_key
+from experiments.drawing import PHONE, bar, entitle, head, line_key
 from experiments.experiment import NAMES, find, load_numbers
 from tests.helpers import contrast
 
 SMALLEST = 8.0  # points, at the width of a page
-MOST_PANELS, MOST_LINES = 3, 2
+MOST_PANELS = 3
+MOST_LINES = {PAGE: 2, PHONE: 4}  # of a title
+PIXELS, SCREEN = 9.0, 350  # of text at least, and of the width of a phone's screen
 
 
 def faults(figure, monkeypatch):
@@ -35,10 +38,11 @@ def faults(figure, monkeypatch):
         patch.setattr(Text, "draw", noted)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-    found = [] if figure.get_figwidth() <= PAGE else [f"{figure.get_figwidth():.1f} inches wide"]
+    wide = figure.get_figwidth()
+    found = [] if wide in MOST_LINES else [f"{wide:.1f} inches wide"]
     found += [f"{len(figure.axes)} panels"] if len(figure.axes) > MOST_PANELS else []
     title = figure.get_suptitle()
-    found += [] if title and len(title.splitlines()) <= MOST_LINES else [f"title: {title}"]
+    found += [] if title and len(title.splitlines()) <= MOST_LINES.get(wide, 2) else [f"title: {title}"]
     found += [f"small: {text.get_text()}" for text in drawn if text.get_fontsize() < SMALLEST]
     boxes = [(text.get_text(), text.get_window_extent().padded(-1)) for text in dict.fromkeys(drawn)]
     found += [f"overlap: {a} | {b}" for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
@@ -57,11 +61,53 @@ def faults(figure, monkeypatch):
     return found
 
 
-@pytest.mark.slow  # half a minute for all
+@pytest.mark.slow  # a minute for all
 @pytest.mark.parametrize("name", NAMES)
-def test_a_figure_can_be_read(name, monkeypatch):
+@pytest.mark.parametrize("wide", MOST_LINES)
+def test_a_figure_can_be_read(name, wide, monkeypatch):
     with house_style():
-        assert faults(find(name).figure(load_numbers(name, FIGURES)), monkeypatch) == []
+        assert faults(find(name).figure(load_numbers(name, FIGURES), wide), monkeypatch) == []
+
+
+def smallest(svg):
+    """Return the height of the smallest text in pixels on a phone; texts are groups of letters, some scaled."""
+    wide = float(re.search(r'viewBox="0 0 ([\d.]+)', svg)[1])
+    scales = [
+        float(text) * float(letter or 1)
+        for text, letters in re.findall(r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>', svg, flags=re.DOTALL)
+        for letter in re.findall(r'<use [^>]*?(?:scale\(([\d.]+)\)")?/>', letters)
+    ]
+    return 100 * min(scales) * SCREEN / wide
+
+
+def test_labels_can_be_read_on_a_phone(tmp_path):
+    figures = sorted(FIGURES.glob("*.phone.svg"))
+    assert len(figures) == len(NAMES)
+    assert [path.name for path in figures if smallest(path.read_text("utf-8")) < PIXELS] == []
+    assert smallest((FIGURES / "neighbor_relation.svg").read_text("utf-8")) < 6  # drawn for pages
+    with house_style():
+        figure, (ax,) = new_figure(PHONE, 3)
+        ax.set(xlabel="$10^{-6}$", xticks=[], yticks=[])
+        save_figure(figure, tmp_path / "a.svg")
+    assert smallest((tmp_path / "a.svg").read_text("utf-8")) < 8  # an exponent
+
+
+def wordy(page):
+    """Return the findings that are long, do not begin with what their figure says, or whose figure says too much."""
+    rows = re.findall(r'<a id="(.*)"></a>\n\n### .*\n\n(.*)\n\n<picture>.* alt="(.*)"></picture>\n\n\|', page)
+    assert {name for name, *_ in rows} == set(NAMES)
+    fine = [len(text.split()) <= 75 and len(says) <= 125 and text.startswith(f"{says}. ") for _, text, says in rows]
+    return [name for (name, *_), short in zip(rows, fine, strict=True) if not short]
+
+
+def test_findings_are_short_and_begin_with_what_their_figures_say():
+    page = unescape((FIGURES / "README.md").read_text("utf-8"))
+    assert len(page.split()) <= 9_000
+    assert wordy(page) == []
+    assert (
+        wordy(page.replace("GDPC loses epsilon", "It loses epsilon", 3)) == []
+    )  # in the list, the text and the figure
+    assert wordy(page.replace("GDPC loses epsilon", "It loses epsilon", 2)) == ["neighbor_relation"]
 
 
 def test_a_figure_that_cannot_be_read_is_told(monkeypatch):
@@ -104,7 +150,7 @@ def colors(svg):
 
 def test_every_color_of_a_saved_figure_has_a_dark_one():
     figures = sorted(FIGURES.glob("*.svg"))
-    assert len(figures) == len(NAMES)
+    assert len(figures) == 2 * len(NAMES)
     light = {color.lower() for color in DARK}
     for path in figures:
         drawn, dark = colors(path.read_text("utf-8"))
