@@ -148,7 +148,7 @@ def write_findings(folder: Path) -> None:
     _write(
         folder / "findings" / "index.md",
         "# What was found",
-        "Ten findings that everybody should know, then all of them by system. Each page has the numbers, what was "
+        "What everybody should know, then all findings by system. Each page has the numbers, what was "
         "expected beforehand, and the command that makes them again.",
         "::::{grid} 1 1 2 2\n:gutter: 3\n\n" + "\n\n".join(cards) + "\n::::",
         *lists,

@@ -193,7 +193,7 @@ def name_rows(
 
 def rule(ax: Axes, at: float, **style: Any) -> None:
     """Draw a line above a row and its name."""
-    ax.axhline(at - (0.5 if width() == plots.PAGE else 0.7), **style)
+    ax.axhline(at - (0.5 if width() == plots.PAGE else 0.6), **style)
 
 
 def group_rows(ax: Axes, at: float, words: str, **style: Any) -> None:

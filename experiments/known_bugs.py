@@ -231,7 +231,7 @@ def _draw_row(ax: Axes, row: dict[str, Any], at: float) -> None:
         drawing.bar(ax, at, float(np.median(values)), violated=float(np.median(values)) > 1, end=END)
         drawing.extent(ax, values, at)
     else:
-        drawing.beside(ax, at, "refused: the runs are not independent", x=0.01)
+        drawing.beside(ax, at, "refused: the runs are not independent", x=0.01, bbox=drawing.BOX)
     witness = any(audit["witness"] is not None for audit in row["audits"])
     length = INFINITY if math.isinf(loss) else min(loss / row["claim"], END)
     color = RED if witness else BLACK

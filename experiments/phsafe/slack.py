@@ -172,8 +172,8 @@ def draw(numbers: Numbers) -> Figure:
         _dots(ax, groups, numbers, relation)
         head(ax, title)
         ax.set_xlabel("spent / promised" + (" (twice rho)" if relation == "replace_one" else " rho"))
-    name_rows(axes[1], [""] * (len(groups) + 1))
-    name_rows(axes[0], [*groups, "whole run, one pair"], half=0.42)
+    name_rows(axes[1], [""] * (len(groups) + 1), half=0.37)
+    name_rows(axes[0], [*groups, "whole run, one pair"], half=0.37)
     axes[0].get_yticklabels()[-1].set_fontweight("bold")
     for ax in axes:
         ax.set_ylim(bottom=len(groups) + 1.1)
