@@ -180,8 +180,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows.append(("one pair of runs with the same noisy answers", f"{len(bugs)} bugs", f"{len(once)} bugs"))
     rows.append(("ten pairs, or a clock, where one shows nothing", "the others", f"{detected - len(once)} bugs"))
     for system in systems:
-        who, lost = spelled(system["name"]), f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}"
-        rows.append((f"one pair, {who}: {system['pair']}", f"{len(system['queries'])} queries", lost))
+        lost = f"{system['parameter']} {system['lost']:.4g} of {system['promised']:.4g}"
+        pair = f"one pair, {spelled(system['name'])}: {system['pair'].partition(':')[0]}"
+        rows.append((pair, f"{len(system['queries'])} queries", lost))
     beyond = sum(system["verdict"] == "violated" for system in systems)
     known = list(numbers["replays"]["known"].values())
     return locals() | {"shown_once": known.count(1), "samples": SAMPLES}

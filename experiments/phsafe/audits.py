@@ -149,10 +149,9 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     rows = []
     for key in ("all VAL", "all DER", "DER replaced", "API replaced", "2 tau DER", *bugs):
         audit, lost = opened(numbers["rows"][key]["audit"]), float(numbers["rows"][key]["spent"])
-        who = {"add_remove": "added or removed", "replace_one": "replaced"}[audit.relation]
         loss = "infinite" if np.isinf(lost) else f"{lost / audit.claim.budget:.3f}"
         bound = down(audit.measured.budget / audit.claim.budget)
-        rows.append((spelled(cases()[key].words).partition(", a person")[0], who, loss, bound, audit.verdict))
+        rows.append((spelled(cases()[key].words).partition(", a person")[0], loss, bound, audit.verdict))
     n_found = sum(bound > 1 for bound in over)
     return locals()
 

@@ -143,17 +143,15 @@ TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "Nis
 
 
 def facts(numbers: Numbers) -> dict[str, Any]:
-    near = [
-        row["ways"][way]["value"] / float(row["exact"])
-        for row in numbers["rows"]
-        for way in ("lag_tail", "slope")
-        if row["system"] not in (*TIED, *VARIANTS) and "value" in row["ways"][way]
-    ]
+    def shares(*ways: str) -> list[float]:
+        rows = [row for row in numbers["rows"] if row["system"] not in (*TIED, *VARIANTS)]
+        found = ((row, row["ways"].get(way, {})) for row in rows for way in ways)
+        return [estimate["value"] / float(row["exact"]) for row, estimate in found if "value" in estimate]
+
     detected, fine = ([row["audit"] for row in numbers["rows"] if (row["system"] in VARIANTS) == bad] for bad in (1, 0))
     after = [rounded_delta(epsilon) for epsilon in PILOT_EPSILONS]
     deltas = {"delta": PILOT_DELTA, "least": min(after), "most": max(after)}  # after the rounding of the pilot
     rows: list[tuple[str, ...]] = []
-    reasons: list[str] = []
     for row in numbers["rows"]:
         audit = row["audit"]
         system, promise, who, loss, bound = promised_and_lost(row)
@@ -162,26 +160,18 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         share = "" if promised(row) == 1 else f"{down(audit['lower_bound'] / promised(row))} of the promise; "
         cells.append(f"{bound} ({share}{audit['class']}, {audit['size']:,})")
         cells.append(f"{audit['verdict']}{witness}")
-        shown = {way: row["ways"].get(way) for way in ("direct", "lag_tail")}
-        if "value" in row["ways"].get("slope", ()):  # Gaussian noise has a slope and no lag tail
-            shown["lag_tail"] = row["ways"]["slope"]
-        for estimate in shown.values():
-            if estimate is None:
-                cells.append("")
-            elif "why" in estimate:
-                reasons += [estimate["why"]] if estimate["why"] not in reasons else []
-                cells.append(f"({chr(97 + reasons.index(estimate['why']))})")
-            else:
-                cells.append(f"{estimate['value']:.3g} [{estimate['low']:.3g}, {estimate['high']:.3g}]")
+        estimates = [row["ways"].get(way, {"why": ""}) for way in ("slope", "lag_tail")]  # Gaussian noise has a slope
+        estimate = next((one for one in estimates if "value" in one), estimates[-1])
+        cells.append(estimate["why"] if "why" in estimate else "{value:.3g} [{low:.3g}, {high:.3g}]".format(**estimate))
         rows.append((*cells, ABOUT[row["system"]]["lesson"].format(**deltas)))
     worst = max(abs(one["mean"] / one["rho"] - 1) for one in numbers["known_rho"])
     return {
-        "near": near,
+        "near": shares("lag_tail", "slope"),
+        **{way: shares(way) for way in ("direct", "kde", "histogram")},
         "detected": detected,
         "fine": fine,
         "worst": f"{math.ceil(worst * 1000) / 10:g}%",
         "covered": [one["covered"] / one["simulations"] for one in numbers["known_rho"]],
-        "reasons": "; ".join(f"({chr(97 + place)}) {why}" for place, why in enumerate(reasons)),
         "rows": rows,
     }
 
