@@ -67,7 +67,7 @@ html_theme_options = {
     "footer_center": ["version"],
     "footer_end": ["sphinx-version"],
     # Pages of wide tables have the room.
-    "secondary_sidebar_items": {"**": ["page-toc"], "papers": [], "reliability": [], "explanation/systems": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "papers": [], "reliability": []},
 }
 
 

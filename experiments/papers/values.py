@@ -63,10 +63,10 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
             for key, (audit, spent) in audits.items()
         },
         "phsafe_joint": {
-            model: f"{words} {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
-            f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} of 2 rho if replaced"
+            model: f"{joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho {words}"
             for model, words in MODELS.items()
         },
+        "replaced": {name: f"{joint[f'{name} replace_one']['rho'] / ledger['bounded']:.1%}" for name in MODELS},
         "coverage_of": {
             "least": min(covered["printed"]),
             "most": max(covered["printed"]),
