@@ -11,6 +11,8 @@ PAGES = [
     *sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts and path.name != "papers.md"),
 ]
 
+OTHER_NAMES = Path(__file__).with_name("other_names.md")  # examples of public names that no page needs to show
+
 
 def blocks(page: Path, kind: str) -> list[str]:
     """Return the fenced blocks of a kind, such as ``console`` or ``{code-cell}``, without their options."""
