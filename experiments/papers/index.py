@@ -41,7 +41,7 @@ class Item:
             words += f": {printed}"
         if here := "; ".join(part for part in (worded(self.ours, named), self.why) if part):
             words += f"{'. **Here:** ' if self.ours or status == 'differs' else '; '}{here}"
-        how = "" if status == "differs" else f" ({status})"
+        how = "" if status in ("differs", "same") else f" ({status})"
         return f"- **{self.place}**{how}: {words}. {self._links}".rstrip()
 
     @property
@@ -87,7 +87,7 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     ]
     for paper in papers:
         parts.append(f"## {paper.title}")
-        for title, differ in (("What differs", True), ("The rest", False)):
+        for title, differ in (("What differs", True), ("The rest: the same, where nothing else is said", False)):
             items = [item.line(named) for item in paper.items if (item.status(named) == "differs") == differ]
             parts += [f"### {title}", "\n".join(items)] if items else []
     return "\n\n".join(parts) + "\n"

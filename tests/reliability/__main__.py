@@ -177,7 +177,7 @@ def _shares(told: list[dict[str, Any]]) -> str:
     for place, one in enumerate(told):
         lists[one["tried"] if one["found"] == one["tried"] else ("by itself", place)].append(one)
     for one, *others in lists.values():
-        case = ", ".join(each["case"] for each in (one, *others))
+        case = ", ".join(each["case"] for each in (one, *others)) if len(others) < 20 else f"{1 + len(others)} cases"
         lines.append(f"| {case} | {one['tried']:,} | {one['found']:,} | {_interval(one)} |")
     return "\n".join(lines) if told else ""
 
