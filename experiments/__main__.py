@@ -175,8 +175,7 @@ def limitations() -> str:
 
     lines = [
         "# What an audit cannot tell",
-        "Every report has the same list. What plaudit protects, "
-        "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
+        "Every report has this list. [What plaudit protects, and from whom](THREAT_MODEL.md).",
     ]
     for limit in LIMITS:
         shown = f"[{limit.experiment}](figures/README.md#{limit.experiment})" if limit.experiment else f"`{limit.test}`"
