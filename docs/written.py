@@ -130,7 +130,7 @@ def write_findings(folder: Path) -> None:
             name, numbers = experiment.name, load_numbers(experiment.name, FIGURES)
             title = experiment.figure_title(numbers)
             lines.append(f"- [{experiment.title}]({name}.md): {title}")
-            parts = [f"# {name}", f"**{experiment.question}**"]
+            parts = [f"# {experiment.title}", f"**{experiment.question}**"]
             parts += [experiment.finding(numbers), f"![{title}]({name}.svg)"]
             parts += ["## The numbers", str(experiment.table(numbers))]
             parts += ["## What was expected", experiment.expectation]
@@ -164,7 +164,7 @@ def write_commands(folder: Path) -> None:
     _write(
         folder / "commands" / "index.md",
         "# Commands",
-        "What `--help` says of every command. Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or "
+        "What `--help` says of every command. Exit codes: 0 all within their promises, 1 a violation, 2 usage, input or "
         "whatever else went wrong, 3 no power, 130 interrupted.",
         _list(names, "Commands"),
     )
@@ -180,7 +180,7 @@ def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
 @cache
 def _help(words: tuple[str, ...]) -> str:
     command = [sys.executable, "-m", "audit", *words, "--help"]
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = os.environ | {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip("\n")
 
@@ -231,7 +231,6 @@ def write_theorems(folder: Path) -> None:
 
     rows = ["| bound | why it holds | sources |", "|---|---|---|"]
     for made in NAMED.values():
-        rows.append(
-            f"| {made.bound} | {made.theorem} | {', '.join(REFERENCES.get(one, one) for one in made.sources)} |"
-        )
+        sources = "; ".join(REFERENCES.get(one, one).rstrip(".") for one in made.sources)
+        rows.append(f"| {made.bound} | {made.theorem} | {sources}. |")
     _write(folder / "theorems.md", "# Every bound with its theorem", "\n".join(rows))

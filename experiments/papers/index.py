@@ -80,7 +80,7 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     parts = [
         "<!-- python -m experiments papers writes this page: edits are lost -->",
         "# The five papers, item by item",
-        "Every table, figure, equation and claim of each paper: first what differs, then the rest. "
+        "Every table, figure, equation and statement of each paper: first what differs, then the rest. "
         "[The figures](../figures/README.md) have the numbers, and compare TopDown, in none of the five, with its own "
         "publications.",
         str(MarkdownTable(("status", "what it means", "items"), statuses)),
