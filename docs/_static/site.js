@@ -13,7 +13,8 @@ document.addEventListener("DOMContentLoaded", () => {
       row.setAttribute("role", "row");
       [...row.cells].forEach((cell, at) => {
         cell.setAttribute("role", "cell");
-        cell.dataset.head = heads[at] || "";
+        cell.classList.toggle("empty", !cell.textContent.trim());
+        if (heads[at]) cell.dataset.head = heads[at];
       });
     }
   }
