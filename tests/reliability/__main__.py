@@ -8,7 +8,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from operator import itemgetter
 from pathlib import Path
@@ -23,31 +23,13 @@ from audit.io.files import Kind, write_atomically
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_most
 from audit.results.provenance import provenance
-from experiments.experiment import most_misses
+from experiments.experiment import MarkdownTable, most_misses
 
 ROOT = Path(__file__).parents[2]
 NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.md"
 KIND = Kind("the page of reliability", b"# What was tried on plaudit")
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("rows.toml").read_text("utf-8"))
-HEAD = """# What was tried on plaudit itself
-
-{answer}
-
-Look at what was tried, at the failure rate that would have shown, and at what a row does not cover.
-
-`python -m tests.reliability measure N` measures row N again, on two cores, in the minutes of the table. For row 1,
-`pytest -m "quick and reliability(row=1)"` runs a thousand audits of each bound instead. `make reliability` writes this
-page from [reliability.json](reliability.json), which has every case.
-
-| row | what was tried | tries | failed | rate that would have shown | minutes | measured |
-|---|---|---|---|---|---|---|
-{table}
-
-"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. Only rows
-whose tries are drawn at random, anew on each day of measurement, have such a rate.
-"""
-GATE = "The build fails if a row fails, so this page always says so."
-
+TEXTS = ROWS.pop("page")
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
 
@@ -114,7 +96,7 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
     answer = (
         f"In {failed} of {len(rows)} rows something failed."
         if failed
-        else f"Nothing failed in {len(rows)} rows. {GATE}"
+        else f"Nothing failed in {len(rows)} rows. {TEXTS['gate']}"
     )
     if missing := [number for number in ROWS if number not in rows]:
         answer += f" Not measured yet: {', '.join(f'row {number}' for number in missing)}."
@@ -131,7 +113,7 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
         minutes = math.ceil(one["seconds"] / 60)
         lines.append(f"| {number} | {row['title']} | {often} | {many} | {rate} | {minutes:,} | {one['measured']} |")
         sections.append(_section(number, row, one))
-    return "\n".join([HEAD.format(answer=answer, table="\n".join(lines)), *sections])
+    return "\n".join([TEXTS["head"].format(answer=answer, table="\n".join(lines)), *sections])
 
 
 def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
@@ -143,61 +125,60 @@ def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
     for words in (part["words"] for part in one["told"] if "words" in part):
         first, more, others = words.partition("; not noticed: ")
         lines.append(f"- {first}" + f"; not noticed and not explained: {others.count('(not explained)')}" * bool(more))
-    tables = [_misses([part for part in one["told"] if "misses" in part])]
-    tables += [_shares([part for part in one["told"] if "found" in part and "announced" not in part])]
-    tables += [_powers([part for part in one["told"] if "announced" in part])]
-    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *filter(None, tables)]) + "\n"
+    tables = [*_misses([part for part in one["told"] if "misses" in part])]
+    tables += _shares([part for part in one["told"] if "found" in part and "announced" not in part])
+    tables += _powers([part for part in one["told"] if "announced" in part])
+    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *map(str, tables)]) + "\n"
 
 
-def _misses(told: list[dict[str, Any]]) -> str:
-    """Return how often the worst case of a group missed by confidence, and how often it may."""
+def _misses(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
+    """Yield how often the worst case of a group missed by confidence, and how often it may."""
     levels = sorted({one["confidence"] for one in told})
-    lines = [
-        f"| most misses of a case, by confidence | cases | audits of each |{'|'.join(f' {x:g} ' for x in levels)}|"
-    ]
-    lines += ["|---|---|---|" + "---|" * len(levels)]
+    rows: list[tuple[str, ...]] = []
     for audits in sorted({one["tried"] for one in told}, reverse=True):
         most = [most_misses(audits, level) for level in levels]
         rates = [100 * clopper_pearson_upper(misses, audits, confidence=0.95) for misses in most]
-        lines.append(f"| **may miss** | | {audits:,} | {' | '.join(f'{misses:,}' for misses in most)} |")
-        shown = " | ".join(f"{at_most(float(rate), 2)}%" for rate in rates)
-        lines.append(f"| **smallest true rate that would have failed (95%)** | | | {shown} |")
+        rows.append(("**may miss**", "", f"{audits:,}", *(f"{misses:,}" for misses in most)))
+        shown = [f"{at_most(float(rate), 2)}%" for rate in rates]
+        rows.append(("**smallest true rate that would have failed (95%)**", "", "", *shown))
         for group in dict.fromkeys(one["group"] for one in told if one["tried"] == audits):
             own = [one for one in told if (one["group"], one["tried"]) == (group, audits)]
-            worst = [max((one["misses"] for one in own if one["confidence"] == level), default="") for level in levels]
-            cells = " | ".join(f"{misses:,}" if misses != "" else "" for misses in worst)
-            lines.append(f"| {group} | {len({one['case'] for one in own})} | {audits:,} | {cells} |")
-    return "\n".join(lines) if told else ""
+            misses = [[one["misses"] for one in own if one["confidence"] == level] for level in levels]
+            cells = [f"{max(some):,}" if some else "" for some in misses]
+            rows.append((group, str(len({one["case"] for one in own})), f"{audits:,}", *cells))
+    if rows:
+        heads = ["most misses of a case, by confidence", "cases", "audits of each", *(f"{level:g}" for level in levels)]
+        yield MarkdownTable(heads, rows)
 
 
-def _shares(told: list[dict[str, Any]]) -> str:
-    """Return in how many audits each case was found; cases that all of as many audits found are in one line."""
-    lines = ["| case | audits of each | found | 95% interval |", "|---|---|---|---|"]
+def _shares(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
+    """Yield in how many audits each case was found; cases that all of as many audits found are in one line."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for place, one in enumerate(told):
         lists[one["tried"] if one["found"] == one["tried"] else ("by itself", place)].append(one)
-    for one, *others in lists.values():
-        case = ", ".join(each["case"] for each in (one, *others)) if len(others) < 20 else f"{1 + len(others)} cases"
-        lines.append(f"| {case} | {one['tried']:,} | {one['found']:,} | {_interval(one)} |")
-    return "\n".join(lines) if told else ""
+    rows = []
+    for own in lists.values():
+        case = ", ".join(one["case"] for one in own) if len(own) < 20 else f"{len(own)} cases"
+        rows.append((case, f"{own[0]['tried']:,}", _found(own[0])))
+    if rows:
+        yield MarkdownTable(("case", "audits of each", "found (95% interval)"), rows)
 
 
-def _powers(told: list[dict[str, Any]]) -> str:
-    """Return the fewest and the most that were found of the cases with the same announced power."""
-    lines = ["| announced | cases | audits of each | fewest found | most found |", "|---|---|---|---|---|"]
+def _powers(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
+    """Yield the fewest and the most that were found of the cases with the same announced power."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for one in sorted(told, key=itemgetter("found")):
-        lists[f"{100 * one['announced']:.0f}% | {{}} | {one['tried']:,}"].append(one)
-    for head, own in sorted(lists.items(), reverse=True):
-        ends = " | ".join(f"{one['found']:,} ({_interval(one)})" for one in (own[0], own[-1]))
-        lines.append(f"| {head.format(len(own))} | {ends} |")
-    return "\n".join(lines) if told else ""
+        lists[round(100 * one["announced"]), one["tried"]].append(one)
+    rows = [(f"{power}%", str(len(own)), f"{tried:,}", _found(own[0]), _found(own[-1]))
+            for (power, tried), own in sorted(lists.items(), reverse=True)]  # fmt: skip
+    if rows:
+        yield MarkdownTable(("announced", "cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
 
 
-def _interval(one: dict[str, Any]) -> str:
+def _found(one: dict[str, Any]) -> str:
     low = 100 * clopper_pearson_lower(one["found"], one["tried"], confidence=0.975)
     high = 100 * clopper_pearson_upper(one["found"], one["tried"], confidence=0.975)
-    return f"{math.floor(low)}% to {math.ceil(high)}%"
+    return f"{one['found']:,} ({math.floor(low)}% to {math.ceil(high)}%)"
 
 
 def main() -> None:
