@@ -16,14 +16,14 @@ from audit.report.page import LIMITS, build_report
 from experiments import __main__
 from experiments.bounds import early
 from experiments.experiment import NAMES, load_numbers
-from tests.docs.pages import OTHER_NAMES, PAGES, ROOT, blocks, interactive
+from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in [*PAGES, OTHER_NAMES] if interactive(page)], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in PAGES if interactive(page)], ids=name_of)
 def test_examples_print_what_the_page_shows(page: Path) -> None:  # whole audits on some pages, .5 to 1.5 s
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.attempted > 0
@@ -45,7 +45,7 @@ def test_notebooks_run(page: Path) -> None:
 def executed() -> str:
     """Return all code that is run for a reader: examples of docstrings and pages, programs, what CONTRIBUTING shows."""
     documented = [path for folder in ("audit", "algorithms") for path in (ROOT / folder).rglob("*.py")]
-    shown = [example.source for path in [*documented, *PAGES, OTHER_NAMES] for example in interactive(path)]
+    shown = [example.source for path in [*documented, *PAGES] for example in interactive(path)]
     shown += [cell for page in PAGES for cell in blocks(page, "{code-cell}")]
     programs = [*(ROOT / "examples").rglob("*.py"), *(ROOT / "tests").rglob("test_own_*.py")]
     return "\n".join([*shown, *(path.read_text("utf-8") for path in programs)])

@@ -26,14 +26,11 @@ CUT = "[...document.querySelectorAll('pre, table')].some(e => e.scrollWidth > e.
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, built anew."""
     folder = tmp_path_factory.mktemp("site")
-    asked = ["--quiet", "--fail-on-warning", "--keep-going", "--builder", "html", "docs", str(folder)]
-    found = subprocess.run(
-        [sys.executable, "-m", "sphinx", *asked], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    words = ["sphinx", "--quiet", "--fail-on-warning", "--keep-going", "--builder", "html", "docs", str(folder)]
+    found = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
-    assert not re.search(
-        r"\.(md|rst|py):.*(WARNING|ERROR)", found.stderr
-    )  # what kernels say of themselves is no warning of a page
+    # What kernels say of themselves is no warning of a page.
+    assert not re.search(r"\.(md|rst|py):.*(WARNING|ERROR)", found.stderr)
     return folder
 
 
@@ -74,10 +71,8 @@ def look(urls: list[str], browser: Any, axe: Any) -> tuple[list[str], list[str],
     for url, width in product(urls, WIDTHS):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(url)
-        where, wrong = (
-            f"{url} at {width}",
-            axe.run(page, options={"resultTypes": ["violations"]}).response["violations"],
-        )
+        where, asked = f"{url} at {width}", {"resultTypes": ["violations"]}
+        wrong = axe.run(page, options=asked).response["violations"]
         violations += [f"{where}: {one['id']} {one['nodes'][0]['target']}" for one in wrong]
         cut = width != 800 and page.evaluate(CUT)  # between a phone and a screen some tables scroll
         if cut or page.evaluate("document.documentElement.scrollWidth") > width:

@@ -75,12 +75,8 @@ def added_up(cases: Iterable[ElementTree.Element]) -> dict[str, Any]:
             left_out[name] = skipped.get("message", "")
             continue
         properties = {one.attrib["name"]: one.attrib["value"] for one in case.iter("property")}
-        told.append(
-            {
-                key: value if key in ("words", "case", "group") else json.loads(value)
-                for key, value in properties.items()
-            }
-        )
+        texts = ("words", "case", "group")
+        told.append({key: one if key in texts else json.loads(one) for key, one in properties.items()})
         tried += told[-1].get("tried", 1)
         seconds += float(case.get("time", 0))
         if case.find("failure") is not None or case.find("error") is not None:

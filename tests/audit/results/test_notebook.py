@@ -72,10 +72,9 @@ def test_no_name_is_markup(thing):
     assert any("<script>alert(1)</script> [31m" in text for text in shown(thing))
 
 
-@pytest.mark.parametrize(("verdict", "color"), COLORS.items())
-def test_a_verdict_is_read_on_light_and_on_dark_pages(verdict, color):
-    assert f"background:{color};" in audited(verdict=verdict)._repr_html_()
-    assert contrast(to_rgb(color), (1, 1, 1)) >= 4.5  # white on it, whatever the page
+def test_a_verdict_is_read_on_light_and_on_dark_pages():
+    assert f"background:{COLORS['violated']};" in audited(verdict="violated")._repr_html_()
+    assert min(contrast(to_rgb(color), (1, 1, 1)) for color in COLORS.values()) >= 4.5  # white on it, on any page
 
 
 def test_a_pair_shows_nothing_of_its_data():
