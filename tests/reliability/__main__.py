@@ -8,7 +8,7 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import date
 from operator import itemgetter
 from pathlib import Path
@@ -34,16 +34,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 
 @app.command()
-def measure(
-    row: Annotated[str, typer.Argument(help="The number of the row.")],
-    jobs: Annotated[int, typer.Option(min=1, help="Tests at work at the same time.")] = 2,
-) -> int:
+def measure(row: Annotated[str, typer.Argument(help="The number of the row.")]) -> int:
     """Run the tests of a row, slow ones too, and save what they tried. Random draws are those of the day."""
     if row not in ROWS:
         raise ValueError(f"the row must be one of {', '.join(ROWS)}, got {row!r}")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", str(jobs)]
+        options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", "2"]
         options += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
         environment = os.environ | {"PLAUDIT_TEST_SEED": date.today().strftime("%Y%m%d")}
         ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, env=environment).returncode
@@ -121,14 +118,17 @@ def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
     for words in (part["words"] for part in one["told"] if "words" in part):
         first, more, others = words.partition("; not noticed: ")
         lines.append(f"- {first}" + f"; not noticed and not explained: {others.count('(not explained)')}" * bool(more))
-    tables = [*_misses([part for part in one["told"] if "misses" in part])]
-    tables += _shares([part for part in one["told"] if "found" in part and "announced" not in part])
-    tables += _powers([part for part in one["told"] if "announced" in part])
-    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *map(str, tables)]) + "\n"
+    tables = [
+        _misses([part for part in one["told"] if "misses" in part]),
+        _shares([part for part in one["told"] if "found" in part and "announced" not in part]),
+        _powers([part for part in one["told"] if "announced" in part]),
+    ]
+    shown = [str(table) for table in tables if table.rows]
+    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *shown]) + "\n"
 
 
-def _misses(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
-    """Yield how often the worst case of a group missed by confidence, and how often it may."""
+def _misses(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return how often the worst case of a group missed by confidence, and how often it may."""
     levels = sorted({one["confidence"] for one in told})
     rows: list[tuple[str, ...]] = []
     for audits in sorted({one["tried"] for one in told}, reverse=True):
@@ -142,13 +142,12 @@ def _misses(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
             misses = [[one["misses"] for one in own if one["confidence"] == level] for level in levels]
             cells = [f"{max(some):,}" if some else "" for some in misses]
             rows.append((group, str(len({one["case"] for one in own})), f"{audits:,}", *cells))
-    if rows:
-        heads = ["most misses of a case, by confidence", "cases", "audits of each", *(f"{level:g}" for level in levels)]
-        yield MarkdownTable(heads, rows)
+    heads = ("most misses of a case, by confidence", "cases", "audits of each", *(f"{level:g}" for level in levels))
+    return MarkdownTable(heads, rows)
 
 
-def _shares(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
-    """Yield in how many audits each case was found; cases that all of as many audits found are in one line."""
+def _shares(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return in how many audits each case was found; cases that all of as many audits found are in one line."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for place, one in enumerate(told):
         lists[one["tried"] if one["found"] == one["tried"] else ("by itself", place)].append(one)
@@ -156,19 +155,17 @@ def _shares(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
     for own in lists.values():
         case = ", ".join(one["case"] for one in own) if len(own) < 20 else f"{len(own)} cases"
         rows.append((case, f"{own[0]['tried']:,}", _found(own[0])))
-    if rows:
-        yield MarkdownTable(("case", "audits of each", "found (95% interval)"), rows)
+    return MarkdownTable(("case", "audits of each", "found (95% interval)"), rows)
 
 
-def _powers(told: list[dict[str, Any]]) -> Iterator[MarkdownTable]:
-    """Yield the fewest and the most that were found of the cases with the same announced power."""
+def _powers(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return the fewest and the most that were found of the cases with the same announced power."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for one in sorted(told, key=itemgetter("found")):
         lists[round(100 * one["announced"]), one["tried"]].append(one)
     rows = [(f"{power}%", str(len(own)), f"{tried:,}", _found(own[0]), _found(own[-1]))
             for (power, tried), own in sorted(lists.items(), reverse=True)]  # fmt: skip
-    if rows:
-        yield MarkdownTable(("announced", "cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
+    return MarkdownTable(("announced", "cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
 
 
 def _found(one: dict[str, Any]) -> str:
