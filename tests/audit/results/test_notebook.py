@@ -73,7 +73,7 @@ def test_no_name_is_markup(thing):
 
 
 def test_a_verdict_is_read_on_light_and_on_dark_pages():
-    assert f"background:{COLORS['violated']};" in audited(verdict="violated")._repr_html_()
+    assert f"background:{COLORS['violated']}" in audited(verdict="violated")._repr_html_()
     assert min(contrast(to_rgb(color), (1, 1, 1)) for color in COLORS.values()) >= 4.5  # white on it, on any page
 
 
