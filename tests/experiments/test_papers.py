@@ -14,8 +14,6 @@ from experiments.papers.values import values
 
 FIVE = load_papers()
 ITEMS = [item for paper in FIVE for item in paper.items]
-
-
 saved = cache(lambda name: load_numbers(name, FIGURES))
 named = cache(lambda: values(saved))
 
