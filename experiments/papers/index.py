@@ -80,14 +80,14 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     parts = [
         "<!-- python -m experiments papers writes this page: edits are lost -->",
         "# The five papers, item by item",
-        "Every table, figure, equation and statement of each paper: first what differs, then the rest. "
-        "[The figures](../figures/README.md) have the numbers, and compare TopDown, in none of the five, with its own "
-        "publications.",
+        "Every table, figure, equation and statement of each paper: first what differs, then the rest, which is the "
+        "same if nothing else is said. [The figures](../figures/README.md) have the numbers, and compare TopDown, in "
+        "none of the five, with its own publications.",
         str(MarkdownTable(("status", "what it means", "items"), statuses)),
     ]
     for paper in papers:
         parts.append(f"## {paper.title}")
-        for title, differ in (("What differs", True), ("The rest: the same, where nothing else is said", False)):
+        for title, differ in (("What differs", True), ("The rest", False)):
             items = [item.line(named) for item in paper.items if (item.status(named) == "differs") == differ]
             parts += [f"### {title}", "\n".join(items)] if items else []
     return "\n\n".join(parts) + "\n"
