@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docutils import nodes
 from docutils.utils.math import latex2mathml
-from written import relinked, write_pages
+from written import NAMES, relinked, write_pages
 
 project = "plaudit"
 author = "The plaudit authors"
@@ -67,7 +67,10 @@ html_theme_options = {
     "footer_center": ["version"],
     "footer_end": ["sphinx-version"],
     # Pages of wide tables have the room.
-    "secondary_sidebar_items": {"**": ["page-toc"], "papers": [], "reliability": [], "explanation/systems": []},
+    "secondary_sidebar_items": {
+        **{"**": ["page-toc"], "reliability": [], "explanation/topdown_production": []},
+        **{f"generated/findings/{name}": [] for name in (*NAMES, "index")},
+    },
 }
 
 

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from functools import cache
 from pathlib import Path
 from pydoc import locate
@@ -130,7 +131,7 @@ def write_findings(folder: Path) -> None:
             name, numbers = experiment.name, load_numbers(experiment.name, FIGURES)
             title = experiment.figure_title(numbers)
             lines.append(f"- [{experiment.title}]({name}.md): {title}")
-            parts = [f"# {name}", f"**{experiment.question}**"]
+            parts = [f"# {experiment.title}", f"**{experiment.question}**"]
             parts.append(experiment.finding(numbers))
             for shown, ending in (("page", ".svg"), ("phone", ".phone.svg")):
                 parts.append(f":::{{image}} {name}{ending}\n:alt: {title}\n:class: for-{shown}\n:::")
@@ -157,19 +158,38 @@ def write_findings(folder: Path) -> None:
 
 
 def write_commands(folder: Path) -> None:
-    """One page a command, with its help as the terminal shows it."""
+    """One page a command, with its help as lists that fit a phone."""
     names = []
     for words in _commands(()):
-        text, name = _help(words), "_".join(words) or "plaudit"
-        _write(folder / "commands" / f"{name}.md", f"# {' '.join(('plaudit', *words))}", f"```text\n{text}\n```")
+        name, blocks = "_".join(words) or "plaudit", _help(words).split("\n\n")
+        _write(folder / "commands" / f"{name}.md", f"# {' '.join(('plaudit', *words))}", *map(_help_block, blocks))
         names.append(name)
     _write(
         folder / "commands" / "index.md",
         "# Commands",
-        "What `--help` says of every command. Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or "
-        "whatever else went wrong, 3 no power, 130 interrupted.",
+        "What `--help` says of every command. Exit codes: 0 all within their promises, 1 a violation, 2 usage, "
+        "input or whatever else went wrong, 3 no power, 130 interrupted.",
         _list(names, "Commands"),
     )
+
+
+def _help_block(block: str) -> str:
+    """Return a block of a help in Markdown: usage and examples as code, options as a list, all else as a paragraph."""
+    title, _, body = block.partition("\n")
+    if title.startswith("Usage:") or title == "  Examples:":
+        return f"```text\n{textwrap.dedent(body) or title}\n```"
+    if title.startswith(" "):
+        return _plain(block)
+    entries = [entry.partition("  ") for entry in re.split(r"^  (?=\S)", body, flags=re.MULTILINE)[1:]]
+    return f"## {title.rstrip(':')}\n\n" + "\n\n".join(
+        f"`{name.strip()}`\n: {_plain(text)}" for name, _, text in entries
+    )
+
+
+def _plain(text: str) -> str:
+    """Return text whose options are code, so that their dashes stay, and whose other marks are no Markdown."""
+    text = re.sub(r"(`[^`]*`)|(?<![\w-])(--[a-z][a-z-]*)", lambda m: m[1] or f"`{m[2]}`", " ".join(text.split()))
+    return re.sub(r"([<*])", r"\\\1", text)
 
 
 def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -181,9 +201,13 @@ def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 @cache
 def _help(words: tuple[str, ...]) -> str:
-    command = [sys.executable, "-m", "audit", *words, "--help"]
-    environment = os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    command, environment = [sys.executable, "-m", "audit", *words], os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
+    asked = ["--help-all"] if "--help-all" in _run(command, ["--help"], environment) else ["--help"]
+    return _run(command, asked, environment)
+
+
+def _run(command: list[str], asked: list[str], environment: dict[str, str]) -> str:
+    done = subprocess.run([*command, *asked], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip("\n")
 
 
@@ -233,7 +257,6 @@ def write_theorems(folder: Path) -> None:
 
     rows = ["| bound | why it holds | sources |", "|---|---|---|"]
     for made in NAMED.values():
-        rows.append(
-            f"| {made.bound} | {made.theorem} | {', '.join(REFERENCES.get(one, one) for one in made.sources)} |"
-        )
+        sources = "; ".join(REFERENCES.get(one, one).rstrip(".") for one in made.sources)
+        rows.append(f"| {made.bound} | {made.theorem} | {sources}. |")
     _write(folder / "theorems.md", "# Every bound with its theorem", "\n".join(rows))

@@ -23,16 +23,11 @@ from experiments.experiment import NAMES, by_subject, find, load_numbers, run_ex
 
 FIGURES = Path(__file__).parent.parent / "figures"
 QUICK = Path("results") / "quick"
-SYSTEMS = FIGURES.parent / "docs" / "explanation" / "systems.md"
 PAPERS = FIGURES.parent / "docs" / "papers.md"
 LIMITATIONS = FIGURES.parent / "LIMITATIONS.md"
-TABLE_BEGINS, TABLE_ENDS = (
-    f"<!-- all_systems {end}: written by python -m experiments draw -->" for end in ("begins", "ends")
-)
 
 PAGE = Kind("a page of experiments", b"<!-- python -m experiments ", b" writes this page: edits are lost -->")
 LIMITS = Kind("the page of limits", b"# What an audit cannot tell\n")
-WITH_TABLE = Kind("a page with the table of systems", mark=TABLE_BEGINS.encode())
 
 HOLDS, FAILS = 0, 1  # exit codes: whether all expectations hold
 
@@ -182,10 +177,6 @@ def _write_page(folder: Path) -> None:
     lines += ["## What everybody should know", "\n".join(first)] if first else []
     write_atomically(folder / "README.md", "\n\n".join([*lines, *rest]) + "\n", PAGE)
     if folder.resolve() == FIGURES.resolve() and (folder / "all_systems.json").exists():
-        table = find("all_systems").table(load_numbers("all_systems", folder))
-        before, _, text = SYSTEMS.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-        _, _, after = text.partition(TABLE_ENDS)
-        write_atomically(SYSTEMS, f"{before}{TABLE_BEGINS}\n{table}\n{TABLE_ENDS}{after}", WITH_TABLE)
         _write_papers()
         write_atomically(LIMITATIONS, limitations(), LIMITS)
 
@@ -196,8 +187,7 @@ def limitations() -> str:
 
     lines = [
         "# What an audit cannot tell",
-        "Every report has the same list. What plaudit protects, "
-        "and from whom, stands in [THREAT_MODEL.md](THREAT_MODEL.md).",
+        "Every report has this list. [What plaudit protects, and from whom](THREAT_MODEL.md).",
     ]
     for limit in LIMITS:
         shown = f"[{limit.experiment}](figures/README.md#{limit.experiment})" if limit.experiment else f"`{limit.test}`"

@@ -49,7 +49,7 @@ def _files(
     count = engine.COUNT
     if isinstance(mechanism, WeightedBottomUp):
         count = replace(count, meaning="weighted number of people, with noise", unit="people")
-    attributes = engine.attribute_columns(schema, more="; empty where all levels are added up")
+    attributes = engine.attribute_columns(schema, more="; empty where all values are added up")
     kept = replace(count, meaning=f"{count.meaning}; of all levels of all attributes, as published before")
     totals, margins = mechanism.published, mechanism.of_counts.margins(cells)
 

@@ -105,7 +105,7 @@ def attribute_columns(
 ) -> list[TableColumn]:
     """Return a column for each attribute, which has names of levels; attributes in `exact` are not noisy."""
     return [
-        TableColumn(name, f"level of the attribute{more}", codes=levels, noisy=noisy and name not in exact)
+        TableColumn(name, f"value of the attribute{more}", codes=levels, noisy=noisy and name not in exact)
         for name, levels in schema.attributes.items()
     ]
 

@@ -46,7 +46,7 @@ Counts = NDArray[np.int64]
 
 Data = Annotated[Path, typer.Option(help="Persons, .csv or .parquet: areas and attributes, one person per row.")]
 Areas = Annotated[str, typer.Option(help="Columns of areas, the outermost first, such as state,county.")]
-Spec = Annotated[Path, typer.Option(help="JSON file: public specification of the attributes and their levels.")]
+Spec = Annotated[Path, typer.Option(help="JSON file: public specification of the attributes and their values.")]
 Epsilon = Annotated[float, typer.Option(help="Budget in nats, one record added or removed.")]
 Geo = Annotated[
     Path | None,

@@ -30,7 +30,7 @@ __all__ = ["main"]
 HELP = """Audit differentially private algorithms.
 
 Run them on neighboring databases, prove a lower bound on the privacy loss, and compare it with the promise.
-Exit codes: 0 all within their claims, 1 a violation, 2 usage, input or whatever else went wrong, 3 no power,
+Exit codes: 0 all within their promises, 1 a violation, 2 usage, input or whatever else went wrong, 3 no power,
 130 interrupted.
 """
 

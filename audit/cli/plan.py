@@ -45,7 +45,7 @@ def plan(
     *,
     violation: Annotated[float, "Ratio of true loss to promise, above 1."] = 1.1,
     power: Annotated[float, "Chance of detecting the violation, in (0, 1)."] = 0.8,
-    relation: Annotated[str, "Neighbor relation of the claim."] = "add_remove",
+    relation: Annotated[str, "Neighbor relation of the promise."] = "add_remove",
     design: DesignOptions,
     runs: Annotated[int | None, WHOLE, "Instead say which violations this many runs detect, such as 1e6."] = None,
     seconds_per_run: Annotated[float | None, "Seconds of one run; adds the total time."] = None,

@@ -9,8 +9,8 @@ from audit.io.text import printable
 
 __all__ = ["as_html"]
 
-COLORS = {"violated": "#D55E00", "not refuted": "#0072B2", "no power": "#8C8C8C"}  # as in figures
-LEFT = "text-align:left;vertical-align:top"
+COLORS = {"violated": "#A83A00", "not refuted": "#005A9C", "no power": "#5F5F5F"}  # behind white, on any page
+LEFT, MARK = "text-align:left;vertical-align:top", "border-radius:0.3em;color:#fff;padding:0 0.4em"
 
 
 def as_html(
@@ -18,7 +18,7 @@ def as_html(
 ) -> str:
     """Return HTML: a title with the verdict in color, a table, and notes. All text is escaped, as it may be hostile."""
     # Without `head`, each row is a name and a value, and rows with an empty value are left out.
-    mark = f' <span style="color:{COLORS[verdict]}"><strong>{verdict}</strong></span>' if verdict else ""
+    mark = f' <strong style="{MARK};background:{COLORS[verdict]}">{verdict}</strong>' if verdict else ""
     top = f"<thead>{_row(head, heads=len(head))}</thead>" if head else ""
     body = "".join(_row(row, heads=0 if head else 1) for row in rows if head or row[1])
     lines = "".join(f"<div>{_text(words)}</div>" for words in notes)

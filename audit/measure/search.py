@@ -67,7 +67,7 @@ class SearchResult(Reported):
 
     def _repr_html_(self) -> str:
         title = (
-            f"{self.screened} pairs of databases looked at, {len(self.results)} measured, at "
+            f"Pairs of databases: {self.screened} looked at, {len(self.results)} measured, at "
             f"{percent(self.confidence)} confidence together"
         )
         return audits_html(title, [result.summary() for result in self.results], self.verdict)

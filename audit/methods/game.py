@@ -32,7 +32,7 @@ class Game(Method):
     bound = "guessing game"
     theorem = (
         "A fair coin picks the database of every run, and a rule guesses it from the release. A promise limits how "
-        "often a guess is right; the count of right guesses is held against that limit by an exact binomial bound."
+        "often a guess is right; an exact binomial bound compares the count of right guesses with that limit."
     )
     counted = "a rule that guesses the database"
     sources: ClassVar[tuple[str, ...]] = ("steinke", "kairouz", "clopper")

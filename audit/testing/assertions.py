@@ -92,7 +92,7 @@ def _audit(
     __tracebackhide__ = True
     promised: Claim | None = claim if claim is not None else getattr(mechanism, "claim", None)
     if promised is None:
-        raise TypeError(f"{mechanism_name(mechanism)} has no claim of its own: state one")
+        raise TypeError(f"{mechanism_name(mechanism)} has no promise of its own: state one")
     test = running()
     call = 0 if test is None else next(test.calls)
     options: dict[str, Any] = {"confidence": CONFIDENCE, "rng": "fixed"} | ({} if test is None else test.options)

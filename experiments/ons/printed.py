@@ -90,8 +90,10 @@ def agreement(row: dict[str, Any]) -> dict[int, dict[str, str]]:
         known = np.nan_to_num(before)  # counts printed as less than 10 become 0
         pairs = zip((printed - known).T, (own - known).T, strict=True)
         rank = min(float(spearmanr(*pair, nan_policy="omit").statistic) for pair in pairs)
-        words = f"{signs.sum()} of {signs.size} changes and {steps.sum()} of {steps.size} steps of epsilon have the "
-        words += f"printed sign, rank correlations {rank:.2f} or more"
+        words = (
+            f"printed sign of {signs.sum()} of {signs.size} changes and {steps.sum()} of {steps.size} steps of epsilon"
+        )
+        words += f", rank correlations {rank:.2f} or more"
         same = signs.all() and steps.all() and rank >= RANKED
         by_table[number] = {"how": "direction" if same else "differs", "words": words}
     return by_table

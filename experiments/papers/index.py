@@ -29,21 +29,14 @@ class Item:
     def status(self, named: dict[str, Any]) -> str:
         return worded(self.how, named)
 
-    def cells(self, named: dict[str, Any]) -> list[str]:
-        return [self.place, self._there(named), "; ".join(self._here(named)), self._links]
-
     def line(self, named: dict[str, Any]) -> str:
-        words = self._there(named)
-        if here := "; ".join(self._here(named)):
-            words += f"{'. Here: ' if self.ours else '; '}{here}"
-        return f"- **{self.place}** ({self.status(named)}): {words}. {self._links}".rstrip()
-
-    def _there(self, named: dict[str, Any]) -> str:
-        printed = worded(self.printed, named)
-        return f"{self.says}: {printed}" if printed and self.status(named) != "same" else self.says
-
-    def _here(self, named: dict[str, Any]) -> list[str]:
-        return [words for words in (worded(self.ours, named), self.why) if words]
+        status, printed, words = self.status(named), worded(self.printed, named), self.says
+        if printed and status != "same":
+            words += f": {printed}"
+        if here := "; ".join(part for part in (worded(self.ours, named), self.why) if part):
+            words += f"{'. **Here:** ' if self.ours or status == 'differs' else '; '}{here}"
+        how = "" if status in ("differs", "same") else f" ({status})"
+        return f"- **{self.place}**{how}: {words}. {self._links}".rstrip()
 
     @property
     def _links(self) -> str:
@@ -81,18 +74,14 @@ def page(papers: Iterable[Paper], saved: Saved) -> str:
     parts = [
         "<!-- python -m experiments papers writes this page: edits are lost -->",
         "# The five papers, item by item",
-        "Every table, figure, equation and claim of the five papers, by paper: first what differs, then the rest. The "
-        "numbers come from [figures/](../figures/README.md), which also compares TopDown, in none of the five, with "
-        "its own publications.",
+        "Every table, figure, equation and statement of each paper: first what differs, then the rest, which is the "
+        "same if nothing else is said. [The figures](../figures/README.md) have the numbers, and compare TopDown, in "
+        "none of the five, with its own publications.",
         str(MarkdownTable(("status", "what it means", "items"), statuses)),
     ]
-    heads = ("where", "what the paper says", "what comes out here", "shown by")
     for paper in papers:
         parts.append(f"## {paper.title}")
-        differ = [item for item in paper.items if item.status(named) == "differs"]
-        rest = [item for item in paper.items if item.status(named) != "differs"]
-        if differ:
-            parts += ["### What differs", str(MarkdownTable(heads, [item.cells(named) for item in differ]))]
-        if rest:
-            parts += ["### The rest", "\n".join(item.line(named) for item in rest)]
+        for title, differ in (("What differs", True), ("The rest", False)):
+            items = [item.line(named) for item in paper.items if (item.status(named) == "differs") == differ]
+            parts += [f"### {title}", "\n".join(items)] if items else []
     return "\n\n".join(parts) + "\n"

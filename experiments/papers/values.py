@@ -63,10 +63,10 @@ def _phsafe(n: Numbers) -> dict[str, Any]:
             for key, (audit, spent) in audits.items()
         },
         "phsafe_joint": {
-            model: f"{words} {joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho, "
-            f"{joint[f'{model} replace_one']['rho'] / ledger['bounded']:.1%} of 2 rho if replaced"
+            model: f"{joint[f'{model} add_remove']['rho'] / ledger['unbounded']:.1%} of rho {words}"
             for model, words in MODELS.items()
         },
+        "replaced": {name: f"{joint[f'{name} replace_one']['rho'] / ledger['bounded']:.1%}" for name in MODELS},
         "coverage_of": {
             "least": min(covered["printed"]),
             "most": max(covered["printed"]),
@@ -112,12 +112,9 @@ def _ons(n: Numbers) -> dict[str, Any]:
         ways = {"printed": "printed shares", "best": f"shares {named['best_shares']}", "laplace": "method 1"}
         named["nearest"][f"{number}, {method}"] = f"{apart:.2f} with {ways[method]}, epsilon {epsilon:g}"
     for words, number in (("with", 8), ("without", 10)):
-        _, there, here = printed.beside(fit["printed"], number)
-        for place, region in enumerate(printed.NAMES):
-            for key, counts in ((f"{words} {region}", here), (f"{words} {region}, printed", there)):
-                named["regions"][key] = f"{printed.NAMES[region]}: {_listed(counts[place], '{:,.0f}')}"
-        _, there, here = printed.beside(fit["printed"], number + 1)
-        named["areas"][words] = f"{np.nanmin(here / there):.2f} to {np.nanmax(here / there):.2f}"
+        for key, table in (("regions", number), ("areas", number + 1)):
+            _, there, here = printed.beside(fit["printed"], table)
+            named[key][words] = f"{np.nanmin(here / there):.2f} to {np.nanmax(here / there):.2f}"
     return named
 
 

@@ -8,6 +8,7 @@ ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     *(ROOT / f"{name}.md" for name in ("README", "figures/README", "LIMITATIONS", "SECURITY", "THREAT_MODEL")),
+    Path(__file__).with_name("other_names.md"),  # examples of public names that no page needs to show
     *sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts and path.name != "papers.md"),
 ]
 

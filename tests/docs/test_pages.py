@@ -15,7 +15,7 @@ from audit.estimates.residuals import residual_loss
 from audit.report.page import LIMITS, build_report
 from experiments import __main__
 from experiments.bounds import early
-from experiments.experiment import NAMES, find, load_numbers
+from experiments.experiment import NAMES, load_numbers
 from tests.docs.pages import PAGES, ROOT, blocks, interactive
 
 
@@ -110,9 +110,3 @@ def test_the_table_for_phsafe_has_every_column_and_code() -> None:
 def test_the_cost_of_asking_is_what_the_saved_numbers_say() -> None:
     page = (ROOT / "docs/how-to/expensive_runs.md").read_text(encoding="utf-8")
     assert f"\n\n{early.cost_of_asking(load_numbers('runs', ROOT / 'figures'))}\n\n" in page
-
-
-def test_the_table_of_systems_is_what_the_saved_numbers_say() -> None:
-    text = __main__.SYSTEMS.read_text(encoding="utf-8")
-    shown = text.partition(__main__.TABLE_BEGINS)[2].partition(__main__.TABLE_ENDS)[0].strip()
-    assert shown == str(find("all_systems").table(load_numbers("all_systems", ROOT / "figures")))

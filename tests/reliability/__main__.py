@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import date
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -22,51 +23,24 @@ from audit.io.files import Kind, write_atomically
 from audit.results.files import read_json, write_json
 from audit.results.formatting import at_most
 from audit.results.provenance import provenance
-from experiments.experiment import most_misses
+from experiments.experiment import MarkdownTable, most_misses
 
 ROOT = Path(__file__).parents[2]
 NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability.md"
 KIND = Kind("the page of reliability", b"# What was tried on plaudit")
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("rows.toml").read_text("utf-8"))
-HEAD = """# What was tried on plaudit itself
-
-{answer}
-
-This page is a gate: a test fails while a row has a failure, so "0 failed" is no evidence by itself. Look at the failure
-rate that would have shown, and at what a row does not cover.
-
-`python -m tests.reliability measure N` measures row N again; its tests take the minutes that the table adds up, and run
-on two cores. For row 1, `pytest -m "quick and reliability(row=1)"` runs a thousand audits of each bound instead.
-`make reliability` writes the page from [reliability.json](reliability.json).
-
-| row | what was tried | tries | failed | rate that would have shown | minutes | measured |
-|---|---|---|---|---|---|---|
-{table}
-
-"1 in 300" means: if 1 try in 300 failed, at least one failure would have shown here, with 95% probability. Such tries
-are drawn anew on each day of measurement. The column is empty where tries are not drawn at random: each is a case of
-its own, or its section states the limits.
-
-Earlier editions had 22 rows. Attacks by kill, signal and disk are one row now, and so are injections and canaries.
-These are tests without a row: equal counts whatever the number of processes, branches and refusals that tests reach
-(`make coverage`), limits of memory and time, clocks and pipes, lowest versions of libraries (`make test-lowest`), and
-golden tables. The simulated loss of power is gone: a test checks that files are synced before they get their names.
-"""
-
+TEXTS = ROWS.pop("page")
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
 
 @app.command()
-def measure(
-    row: Annotated[str, typer.Argument(help="The number of the row.")],
-    jobs: Annotated[int, typer.Option(min=1, help="Tests at work at the same time.")] = 2,
-) -> int:
+def measure(row: Annotated[str, typer.Argument(help="The number of the row.")]) -> int:
     """Run the tests of a row, slow ones too, and save what they tried. Random draws are those of the day."""
     if row not in ROWS:
         raise ValueError(f"the row must be one of {', '.join(ROWS)}, got {row!r}")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", str(jobs)]
+        options = ["-q", "-m", f"reliability(row={row}) and not quick", "--numprocesses", "2"]
         options += ["-o", "junit_family=xunit1", f"--junitxml={report}"]
         environment = os.environ | {"PLAUDIT_TEST_SEED": date.today().strftime("%Y%m%d")}
         ended = subprocess.run([sys.executable, "-m", "pytest", *options], cwd=ROOT, env=environment).returncode
@@ -98,12 +72,8 @@ def added_up(cases: Iterable[ElementTree.Element]) -> dict[str, Any]:
             left_out[name] = skipped.get("message", "")
             continue
         properties = {one.attrib["name"]: one.attrib["value"] for one in case.iter("property")}
-        told.append(
-            {
-                key: value if key in ("words", "case", "group") else json.loads(value)
-                for key, value in properties.items()
-            }
-        )
+        texts = ("words", "case", "group")
+        told.append({key: one if key in texts else json.loads(one) for key, one in properties.items()})
         tried += told[-1].get("tried", 1)
         seconds += float(case.get("time", 0))
         if case.find("failure") is not None or case.find("error") is not None:
@@ -116,7 +86,11 @@ def added_up(cases: Iterable[ElementTree.Element]) -> dict[str, Any]:
 def page(rows: dict[str, dict[str, Any]]) -> str:
     """Return the page in Markdown: what failed first, then the rows, then each by itself."""
     failed = sum(bool(row["failed"]) for row in rows.values())
-    answer = f"In {failed} of {len(rows)} rows something failed." if failed else f"Nothing failed in {len(rows)} rows."
+    answer = (
+        f"In {failed} of {len(rows)} rows something failed."
+        if failed
+        else f"Nothing failed in {len(rows)} rows. {TEXTS['gate']}"
+    )
     if missing := [number for number in ROWS if number not in rows]:
         answer += f" Not measured yet: {', '.join(f'row {number}' for number in missing)}."
     lines, sections = [], []
@@ -132,60 +106,72 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
         minutes = math.ceil(one["seconds"] / 60)
         lines.append(f"| {number} | {row['title']} | {often} | {many} | {rate} | {minutes:,} | {one['measured']} |")
         sections.append(_section(number, row, one))
-    return "\n".join([HEAD.format(answer=answer, table="\n".join(lines)), *sections])
+    return "\n".join([TEXTS["head"].format(answer=answer, table="\n".join(lines)), *sections])
 
 
 def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
     """Return what a row counts, what of it failed or was left out, and its tables."""
-    heads = {"tries": "Counted", "failure": "A failure", "uncovered": "Not covered", "others": "Others publish"}
-    lines = [f"- {head}: {row[key]}." for key, head in heads.items() if key in row]
+    heads = {"tries": "Counted", "failure": "A failure", "uncovered": "Not covered"}
+    lines = [f"- {head}: {row[key]}." for key, head in heads.items()]
     lines += [f"- failed: `{name}`" for name in one["failed"]]
-    lines += [f"- left out: `{name}` ({why})" for name, why in one["left_out"].items()]
-    lines += [f"- {part['words']}" for part in one["told"] if "words" in part]
-    tables = [_misses([part for part in one["told"] if "misses" in part])]
-    tables += [_shares([part for part in one["told"] if "found" in part])]
-    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *filter(None, tables)]) + "\n"
+    lines += [f"- left out: {often} tests ({why})" for why, often in Counter(one["left_out"].values()).items()]
+    for words in (part["words"] for part in one["told"] if "words" in part):
+        first, more, others = words.partition("; not noticed: ")
+        lines.append(f"- {first}" + f"; not noticed and not explained: {others.count('(not explained)')}" * bool(more))
+    tables = [
+        _misses([part for part in one["told"] if "misses" in part]),
+        _shares([part for part in one["told"] if "found" in part and "announced" not in part]),
+        _powers([part for part in one["told"] if "announced" in part]),
+    ]
+    shown = [str(table) for table in tables if table.rows]
+    return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *shown]) + "\n"
 
 
-def _misses(told: list[dict[str, Any]]) -> str:
-    """Return how often every bound missed by confidence, how often it may, and which true rate would have shown."""
+def _misses(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return how often the worst case of a group missed by confidence, and how often it may."""
     levels = sorted({one["confidence"] for one in told})
-    lines = [f"| bound or audit | audits of each |{'|'.join(f' {level:g} ' for level in levels)}|"]
-    lines += ["|---|---|" + "---|" * len(levels)]
+    rows: list[tuple[str, ...]] = []
     for audits in sorted({one["tried"] for one in told}, reverse=True):
         most = [most_misses(audits, level) for level in levels]
         rates = [100 * clopper_pearson_upper(misses, audits, confidence=0.95) for misses in most]
-        lines.append(f"| **may miss** | {audits:,} | {' | '.join(f'{misses:,}' for misses in most)} |")
-        shown = " | ".join(f"{at_most(float(rate), 2)}%" for rate in rates)
-        lines.append(f"| **smallest true rate that would have failed (95%)** | | {shown} |")
-        for group, case in dict.fromkeys((one["group"], one["case"]) for one in told if one["tried"] == audits):
-            misses = {one["confidence"]: one["misses"] for one in told if (one["group"], one["case"]) == (group, case)}
-            cells = " | ".join(f"{misses[level]:,}" if level in misses else "" for level in levels)
-            lines.append(f"| {group}: {case} | {audits:,} | {cells} |")
-    return "\n".join(lines) if told else ""
+        rows.append(("**may miss**", "", f"{audits:,}", *(f"{misses:,}" for misses in most)))
+        shown = [f"{at_most(float(rate), 2)}%" for rate in rates]
+        rows.append(("**smallest true rate that would have failed (95%)**", "", "", *shown))
+        for group in dict.fromkeys(one["group"] for one in told if one["tried"] == audits):
+            own = [one for one in told if (one["group"], one["tried"]) == (group, audits)]
+            misses = [[one["misses"] for one in own if one["confidence"] == level] for level in levels]
+            cells = [f"{max(some):,}" if some else "" for some in misses]
+            rows.append((group, str(len({one["case"] for one in own})), f"{audits:,}", *cells))
+    heads = ("most misses of a case, by confidence", "cases", "audits of each", *(f"{level:g}" for level in levels))
+    return MarkdownTable(heads, rows)
 
 
-def _shares(told: list[dict[str, Any]]) -> str:
-    """Return in how many audits each case was found, with a 95% interval, beside what was announced.
-
-    Cases that all of as many audits found are in one line.
-    """
-    announced = ["announced"] * any("announced" in one for one in told)
-    heads = ["case", "audits of each", "found", "95% interval", *announced]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+def _shares(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return in how many audits each case was found; cases that all of as many audits found are in one line."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for place, one in enumerate(told):
-        always = one["found"] == one["tried"] and not announced
-        lists[one["tried"] if always else ("by itself", place)].append(one)
-    for one, *others in lists.values():
-        found, tried = one["found"], one["tried"]
-        low = 100 * clopper_pearson_lower(found, tried, confidence=0.975)
-        high = 100 * clopper_pearson_upper(found, tried, confidence=0.975)
-        case = ", ".join(each["case"] for each in (one, *others))
-        cells = [case, f"{tried:,}", f"{found:,}", f"{math.floor(low)}% to {math.ceil(high)}%"]
-        cells += [f"{100 * one[key]:.0f}%" for key in announced]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) if told else ""
+        lists[one["tried"] if one["found"] == one["tried"] else ("by itself", place)].append(one)
+    rows = []
+    for own in lists.values():
+        case = ", ".join(one["case"] for one in own) if len(own) < 20 else f"{len(own)} cases"
+        rows.append((case, f"{own[0]['tried']:,}", _found(own[0])))
+    return MarkdownTable(("case", "audits of each", "found (95% interval)"), rows)
+
+
+def _powers(told: list[dict[str, Any]]) -> MarkdownTable:
+    """Return the fewest and the most that were found of the cases with the same announced power."""
+    lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    for one in sorted(told, key=itemgetter("found")):
+        lists[round(100 * one["announced"]), one["tried"]].append(one)
+    rows = [(f"{power}%", str(len(own)), f"{tried:,}", _found(own[0]), _found(own[-1]))
+            for (power, tried), own in sorted(lists.items(), reverse=True)]  # fmt: skip
+    return MarkdownTable(("announced", "cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
+
+
+def _found(one: dict[str, Any]) -> str:
+    low = 100 * clopper_pearson_lower(one["found"], one["tried"], confidence=0.975)
+    high = 100 * clopper_pearson_upper(one["found"], one["tried"], confidence=0.975)
+    return f"{one['found']:,} ({math.floor(low)}% to {math.ceil(high)}%)"
 
 
 def main() -> None:

@@ -71,32 +71,26 @@ def audited(system, size, stream, attack=None):
     return measure_loss(mechanism, pair, claim, attack=attack, size=size, confidence=SURE, rng=stream)
 
 
+def sound(brief, full):
+    """The quick audits of some, and those of all in full."""
+    quick = [pytest.param(one, QUICK, id=one.name, marks=BRIEF) for one in brief]
+    runs = [(one, min(FULL, getattr(one, "runs", FULL))) for one in full]
+    return quick + [pytest.param(*case, id=f"{case[0].name}, in full", marks=pytest.mark.slow) for case in runs]
+
+
 @pytest.mark.reliability(row=11)
-@pytest.mark.parametrize(
-    ("system", "size"),
-    [
-        *(pytest.param(systems()[name], QUICK, id=name, marks=BRIEF) for name in ("gdpc", "topdown", "SVT1")),
-        *(pytest.param(one, min(FULL, one.runs), id=f"{one.name}, in full", marks=pytest.mark.slow) for one in SOUND),
-    ],
-)
+@pytest.mark.parametrize(("system", "size"), sound(map(systems().get, ("gdpc", "topdown", "SVT1")), SOUND))
 def test_no_registered_system_that_is_sound_is_accused(system, size):
-    """False alarm: 1e-6. Where floats give a law away, it is audited without them."""
+    """False alarm: 1e-6. Where floats reveal a law, it is audited without them."""
     attack = Attack.without("precision") if system.name in FLOATS else Attack()
     assert audited(system, size, np.random.SeedSequence(8), attack).verdict != "violated"
 
 
 @pytest.mark.reliability(row=11)
-@pytest.mark.parametrize(
-    ("mechanism", "size"),
-    [
-        *(pytest.param(one, QUICK, id=one.name, marks=BRIEF) for one in WAYS[::9]),
-        *(pytest.param(one, FULL, id=f"{one.name}, in full", marks=pytest.mark.slow) for one in WAYS),
-    ],
-)
+@pytest.mark.parametrize(("mechanism", "size"), sound(WAYS[::9], WAYS))
 def test_no_sound_mechanism_is_accused_whatever_its_outputs_are(mechanism, size):
     """False alarm: 1e-6."""
-    result = measure_loss(mechanism, PAIR, CLAIM, size=size, confidence=SURE, rng=8)
-    assert result.verdict != "violated"
+    assert measure_loss(mechanism, PAIR, CLAIM, size=size, confidence=SURE, rng=8).verdict != "violated"
 
 
 def accused(number, stream, confidence=USUAL):
@@ -138,8 +132,8 @@ def test_audits_that_accuse_too_often_are_seen():
 
 
 def test_what_is_not_audited_as_sound_has_a_known_bug():
-    sound = {system.name for system in SOUND}
-    others = {name: type(one.mechanism()).__module__ for name, one in systems().items() if name not in sound}
+    names = {system.name for system in SOUND}
+    others = {name: type(one.mechanism()).__module__ for name, one in systems().items() if name not in names}
     faulty = {name for name, known in BENCHMARKS.items() if not known.sound}
     assert {name for name, module in others.items() if not module.startswith("algorithms.bugs.")} == faulty | UNSOUND
     assert len(SOUND) + len(WAYS) >= 40

@@ -27,6 +27,7 @@ from tests.audit.report.hostile import planted, planted_estimate
 from tests.helpers import contents, in_full, plaudit, replayed, system_module
 from tests.workspace import AREAS, HOUSEHOLDS, RELEASED, RUNS
 
+pytestmark = pytest.mark.reliability(row=9)
 release = system_module("bottom_up").release
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -123,7 +124,6 @@ def published(results):
     yield build_report(results, title="t", public=True, published={"GDPC"})
 
 
-@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("results", in_full(6, 60))
 @pytest.mark.parametrize("confidential", [False, True])
 def test_nothing_that_a_result_holds_is_in_what_is_published_of_it(results, confidential, tmp_path, record_property):
@@ -140,7 +140,6 @@ def test_nothing_that_a_result_holds_is_in_what_is_published_of_it(results, conf
     assert made[0][1].mechanism in canaries.found(drawn(made[0][1]))
 
 
-@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("results", in_full(6, 60))
 def test_nothing_that_estimates_and_replays_hold_is_on_a_public_page(results, record_property):
     canaries = Canaries(2)
@@ -197,7 +196,6 @@ def canaries(desk):
     return canaries
 
 
-@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("system", but_slow(RELEASES, "topdown"))
 def test_a_release_holds_nothing_of_columns_that_it_was_not_asked_for(system, canaries, capsys, record_property):
     canaries.made &= canaries.found(*read_by(RELEASES[system]))
@@ -210,7 +208,6 @@ def test_a_release_holds_nothing_of_columns_that_it_was_not_asked_for(system, ca
     assert canaries.found(*texts_in("out"), told.out, without_names(told.err)) == set()
 
 
-@pytest.mark.reliability(row=9)
 def test_counts_are_in_no_table_of_a_release(tmp_path, record_property):
     """Noise has a scale of 1e6: that one of 1,280 counts stays as it is has a probability of 7e-4."""
     canaries = Canaries(4)
@@ -223,7 +220,6 @@ def test_counts_are_in_no_table_of_a_release(tmp_path, record_property):
     assert canaries.found(*texts_in(tmp_path)) == canaries.made  # negative control
 
 
-@pytest.mark.reliability(row=9)
 def test_areas_that_are_read_from_the_data_are_published_and_said_to_be(desk, capsys, record_property):
     """The control of releases: a canary in a column that is asked for is found in its tables."""
     canaries = Canaries(5)
@@ -256,7 +252,6 @@ READERS = {
 }
 
 
-@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize(("name", "change"), DAMAGE.values(), ids=DAMAGE)
 def test_a_refusal_tells_the_value_that_broke_a_rule_and_nothing_else_of_the_data(
     name, change, canaries, capsys, record_property
@@ -279,7 +274,6 @@ def test_a_refusal_tells_the_value_that_broke_a_rule_and_nothing_else_of_the_dat
     assert not Path("out").exists()
 
 
-@pytest.mark.reliability(row=9)
 @pytest.mark.parametrize("audited", but_slow(AUDITS, "ons"))
 def test_a_public_report_of_an_audit_of_persons_holds_nothing_of_them(audited, canaries, capsys, record_property):
     canaries.made &= canaries.found(*read_by(AUDITS[audited]))

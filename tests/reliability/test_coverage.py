@@ -15,9 +15,8 @@ def cases():
         if case.group != MISTAKES:
             whole = case.group in (WHOLE, OTHERS)
             for level in () if whole else LEVELS[1:3]:
-                yield pytest.param(
-                    case, 1_000, level, id=f"{case.words}, at {level:g}, in short", marks=pytest.mark.quick
-                )
+                name = f"{case.words}, at {level:g}, in short"
+                yield pytest.param(case, 1_000, level, id=name, marks=pytest.mark.quick)
             early = "early" in case.words  # .5 s an audit, others .02 s or less
             for level in (0.95,) if early else LEVELS:
                 audits = 200 if early else 1_000 if whole else 10_000

@@ -5,8 +5,10 @@ Pages, Markdown and CSV of results have theirs in `tests/audit/report`.
 
 import csv
 import sys
+import tomllib
 import unicodedata
 import warnings
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib
@@ -26,30 +28,8 @@ from tests.helpers import audited, contents, in_full, rows_of, system_module
 
 release = system_module("bottom_up").release
 
-SQL = (
-    "'", '"', "''", '""', "';", "' or '1'='1", '" or 1=1 --', "' or 1=1 --", "'; drop table groups; --",
-    '"; drop table given_rows; --', "x'; drop view given_rows; select 'x", "1; select 1", "1 union select 1", "x) --",
-    "') union all select 1 --", "' union select * from read_csv('/etc/passwd') --", "read_csv('/etc/passwd')", "\\'",
-    '"; copy (select 1) to \'made.csv\'; --', "'; attach 'made.db'; --", "'; install httpfs; load httpfs; --", "$1",
-    "?", "%s", "{0}", ":name", "$$x$$", "/* x */", "-- x", "#x", "x::int", "null", "NULL", "true", "select", "*",
-    "a0", "p0", "x0", "n", "given_n", "told", "odd", "size", "groups", "given_rows", "E'\\x27'",
-    "\N{RIGHT SINGLE QUOTATION MARK}", "\N{FULLWIDTH APOSTROPHE}", "%27", "&#39;", "a b", "a.b", "a;b", "(1)", "[1]",
-    "{1}", "0x27", "chr(39)", "é", "日本", "\U0001f600",
-)  # fmt: skip
-PATHS = (
-    "..", "../x", "../../etc/passwd", "/etc/passwd", "x/../../y", "..\\..\\x", "C:\\x", "\\\\host\\share",
-    "file:///x", "~", "~root/x", "$HOME/x", ".", "./x", ".hidden", "x\0y", "x\ny", "x\ry", "-rf", "--out", "*", "?",
-    "[a]", "{a,b}", "|ls", "`ls`", "$(ls)", ";ls", "&&ls", ">x", "<x", "con", "nul.json", "x:stream", "x.", "x ",
-    " x", "%2e%2e%2fx", "..%c0%afx", "\u2024\u2024/x", "\u2215x", "\uff0e\uff0e\uff0fx", "x" * 300, "é" * 200, "",
-    "a/b/c", "\u202egpj.x", "x.json", "x.json.part", "x\x1b[2J",
-)  # fmt: skip
-FORMULAS = (
-    "=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", '=HYPERLINK("http://evil.invalid","x")',
-    "=IMPORTXML(A1,A2)", "=WEBSERVICE(A1)", "=DDE(A1)", "\t=1", "\r=1", "\n=1", " =1", "\u00a0=1", "\ufeff=1",
-    "\u200b=1", "\uff1d1", "\uff0b1+1", "\uff0d1+1", "\uff20x", "\u22121+1", "\ufe631+1", "'=1", '"=1', '""=1', "`=1",
-    "x;=1", "x\t=1", "x\n=1", 'x","=1', "x';=1", "%=1", "=\x001", "\x1b=1", "\u202e=1", "-", "+", "=", "@", "-x",
-    "+x", "=-1", "--1", "-1;-1",
-)  # fmt: skip
+SQL, PATHS, FORMULAS = tomllib.loads(Path(__file__).with_name("payloads.toml").read_text("utf-8")).values()
+PATHS += ["x" * 300, "é" * 200]
 ACTIVE = {"script", "foreignObject", "iframe", "image", "a", "animate", "set", "handler", "audio", "video", "object"}
 OBEYED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of letters that no terminal shows as a letter
 

@@ -42,7 +42,7 @@ class TargetOptions:
         str | None,
         "Columns of areas in --data, the outermost first, such as state,county. Without --count a row is one person.",
     ] = None
-    spec: Annotated[str | None, "JSON file of attributes and their levels, as for `plaudit release`."] = None
+    spec: Annotated[str | None, "JSON file of attributes and their values, as for `plaudit release`."] = None
     count: Annotated[str | None, "Column of the number of persons that a row of --data stands for."] = None
     set: Annotated[
         list[str] | None,

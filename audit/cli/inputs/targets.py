@@ -114,7 +114,7 @@ def promise_of(target: Target, claim: str, notes: list[str] | None = None) -> Cl
     with blaming(target.name):
         promised = parse_claim(claim, relation) if claim else getattr(target.mechanism, "claim", None)
     if not isinstance(promised, Claim):
-        raise ValueError(f"{target.name} has no claim of its own: give --claim, such as pure:1 or zcdp:0.5")
+        raise ValueError(f"{target.name} has no promise of its own: give --claim, such as pure:1 or zcdp:0.5")
     if promised.relation == relation:
         return promised
     if notes is not None:

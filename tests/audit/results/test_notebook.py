@@ -6,13 +6,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from audit.claims import ZCDP, ApproxDP, PureDP
+from audit.io.html import COLORS
 from audit.measure.search import SearchResult
 from audit.neighbors import NeighborPair
 from audit.planning import plan_table
 from audit.replay import replay
-from tests.helpers import audited, estimated, noisy, refused, refused_like, refuses, replayed
+from tests.helpers import audited, contrast, estimated, noisy, refused, refused_like, refuses, replayed
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e & \"x\" 'y'"
 PAIR = NeighborPair.add_people([120, 75], 0)
@@ -23,7 +25,7 @@ SEARCHED = SearchResult((audited(), audited(pair="1 person added to cell 1")), 9
 def shown(thing):
     """The texts that a notebook shows of a result."""
     cells = ElementTree.fromstring(thing._repr_html_())  # every tag is closed
-    assert {cell.tag for cell in cells.iter()} <= {"div", "strong", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert {cell.tag for cell in cells.iter()} <= {"div", "strong", "table", "thead", "tbody", "tr", "th", "td"}
     assert "".join(cells.itertext()).isprintable()
     return [*cells.itertext()]
 
@@ -39,7 +41,7 @@ def shown(thing):
         (replayed(), ["GDPC", "not refuted", "epsilon 1 (add/remove)", "one run only"]),
         (replay(noisy, PAIR, PureDP(1.0), rng=1), ["noisy", "no power"]),
         (replayed(violations=({"kind": "output", "sentence": "It differs."},)), ["violated", "output: It differs."]),
-        (SEARCHED, ["9 pairs of databases looked at, 2 measured, at 90% confidence together", "0.8750"]),
+        (SEARCHED, ["Pairs of databases: 9 looked at, 2 measured, at 90% confidence together", "0.8750"]),
         (PureDP(1.0), ["PureDP: epsilon 1 (add/remove)", "at most 73.11 times in 100, from even odds"]),
         (ApproxDP(1.0, 1e-6, "replace_one"), ["1e-06", "one replaced"]),
         (ZCDP(0.5), ["rho", "0.5"]),
@@ -68,6 +70,11 @@ def test_what_a_notebook_shows(thing, texts):
 )
 def test_no_name_is_markup(thing):
     assert any("<script>alert(1)</script> [31m" in text for text in shown(thing))
+
+
+def test_a_verdict_is_read_on_light_and_on_dark_pages():
+    assert f"background:{COLORS['violated']}" in audited(verdict="violated")._repr_html_()
+    assert min(contrast(to_rgb(color), (1, 1, 1)) for color in COLORS.values()) >= 4.5  # white on it, on any page
 
 
 def test_a_pair_shows_nothing_of_its_data():

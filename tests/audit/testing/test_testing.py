@@ -192,7 +192,7 @@ def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
 
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])
 def test_a_claim_is_needed(assertion):
-    with pytest.raises(TypeError, match="noisy has no claim of its own: state one"):
+    with pytest.raises(TypeError, match="noisy has no promise of its own: state one"):
         assertion(noisy, PAIR)
     with pytest.raises(AttributeError, match=r"module 'audit.testing' has no attribute 'assert_private'"):
         _ = audit.testing.assert_private
