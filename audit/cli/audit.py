@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.inputs import EVENTS
-from audit.cli.inputs.groups import AsJson, Confidence, DatabaseOptions, Out, Seed, TargetOptions, WorkerOptions
+from audit.cli.inputs.groups import Confidence, DatabaseOptions, ResultOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import PERSONS, WHOLE, known_names, refuse, with_options
 from audit.cli.run_audits import AuditTask, run_audits
 from audit.cli.supervision import set_deadline
@@ -77,10 +77,9 @@ def audit(
     outputs: OutputOptions,
     runs: RunOptions,
     workers: WorkerOptions,
-    out: Out = None,
+    given: ResultOptions,
     store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None,
     timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
-    as_json: AsJson = False,
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.cli.inputs.events import parse_event
@@ -92,7 +91,7 @@ def audit(
         if targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
         refuse(context, NOT_OF_OUTPUTS, "has no effect on outputs from elsewhere")
-        return run_audits([_of_outputs(outputs, options, runs)], out, as_json, context)
+        return run_audits([_of_outputs(outputs, options, runs)], given, context)
     if not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     refuse(context, "distance", "is for outputs from elsewhere: give --people")
@@ -119,9 +118,9 @@ def audit(
                 work = partial(measure_loss, target.mechanism, pair, promise, **settings)
                 own = own | ({"confidence": common["confidence"]} if together > 1 else {})
                 tasks.append(AuditTask(target.named(words), work, target.name, own, together, next_command=command))
-    if notes and not as_json:
+    if notes and not given.as_json:
         print("\n".join(dict.fromkeys(notes)))
-    return run_audits(tasks, out, as_json, context)
+    return run_audits(tasks, given, context)
 
 
 def _each(confidence: float, together: int, notes: list[str]) -> float:

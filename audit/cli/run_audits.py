@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from audit.cli.exits import INTERRUPTED, VIOLATION, complain, exit_code
+from audit.cli.inputs.groups import ResultOptions
 from audit.cli.inputs.targets import blaming, source_of
 from audit.io.files import recorded
 from audit.io.temporary import find_leftovers
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
 # Options that a recorded command omits, or that `command_of` adds itself; then options that name a file.
-NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json"])
+NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json", "verbose"])
 FILES = {"data", "spec", "outputs_x", "outputs_y", "residuals"}
 IN_SET = {"geo", "public", "groups", "units", "config", "recode"}  # names of --set whose value is a file
 FEWEST = 120  # runs that a search needs
+AUDIT = "plaudit audit "
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,12 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
     return printable(f"Saved in {out}/: {what}")
 
 
-def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context: typer.Context) -> int:
+def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Context) -> int:
     """Run the audits in sequence; each result is saved before the next audit begins."""
     from audit.measure.betting import STOPPED
     from audit.results.folder import save_result
 
-    check_out(out)
+    check_out(out := given.out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
     stopped = False
@@ -104,12 +106,12 @@ def run_audits(tasks: list[AuditTask], out: Path | None, as_json: bool, context:
             if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
-    show(results, as_json)
-    if out is not None and not as_json:
+    show(results, given.as_json, verbose=given.verbose)
+    if out is not None and not given.as_json:
         print(saved_message(out, [name for name, _ in results], saved, "one JSON file an audit."))
-    elif out is None and not as_json and context.params.get("seed") is None:
+    elif out is None and not given.as_json and context.params.get("seed") is None:
         commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
-        print("\nThe same runs again:", *commands, sep="\n")
+        print("The same runs again:", *commands, sep="\n")
     code = exit_code(result.verdict for _, result in results)
     if not stopped:
         return code
@@ -146,50 +148,76 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
-def show(results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = ()) -> None:
-    """Print audits as JSON, or as text: the verdict, its meaning, the evidence and the next steps."""
+def show(
+    results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = (), *, verbose: bool = False
+) -> None:
+    """Print audits as JSON, or as text: the verdict, the evidence and the next steps; if `verbose`, all else, too."""
     if as_json:
         print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
         return
     from audit.io.terminal import console
     from audit.report.tables import audit_table
     from audit.report.words import actions, headline, meaning, promise, worst_first
-    from audit.results.formatting import percent
 
     audits, terminal = [audit for _, audit in results], console()
+
+    def say(*lines: str, **style: Any) -> None:
+        terminal.print("\n".join(map(printable, lines)), **style)  # one call: there may be thousands of lines
+
     if confidential := sum(audit.confidential for audit in audits):
         number = "" if confidential == len(audits) else f"{confidential} of "
         rest = "of confidential data; `plaudit report --public` leaves out what discloses them."
-        terminal.print(f"CONFIDENTIAL: {number}these audits are {rest}")
+        say(f"CONFIDENTIAL: {number}these audits are {rest}")
     promises = worst_first([entry for entry in results if entry[0] not in known_bugs])
     if promises:
         name, worst = promises[0]
-        which = f"{name}: " if len(results) > 1 else ""
-        terminal.print(headline(promises), style="bold")
-        terminal.print(printable(f"{which}{' '.join([promise(worst), *meaning(worst)])}"))
+        say(headline(promises), style="bold")
+        if worst.verdict != "not refuted":
+            say(" ".join([f"{name}:" if len(results) > 1 else "", promise(worst), *meaning(worst)]).strip())
+        elif len(results) == 1:
+            say(promise(worst))
     terminal.print(audit_table(results))
-    for pair in dict.fromkeys(printable(audit.pair) for audit in audits):
-        terminal.print(f"Neighboring databases x and y: {pair}.")
-    terminal.print("Event by which a release is guessed to come from x or from y:")
-    lines = [f"{name}: {audit.event}{audit.witness}" for name, audit in results]
-    lines += [f"{name}: {sentence}." for name, audit in results for sentence in audit.power]
-    terminal.print("\n".join(map(printable, lines)))  # one call: there may be thousands of lines
-    if promises:
-        terminal.print("\nWhat to do now:")
-        steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
-        for name, audit in promises:
-            for sentence, commands in actions(audit, "--size"):
-                steps.setdefault(sentence, {})[name] = commands
-        for sentence, of in steps.items():
-            which = "" if len(of) == len(promises) else f"{', '.join(of)}: "
-            terminal.print(f"- {printable(which + sentence)}")
-            for command in dict.fromkeys(chain.from_iterable(of.values())):
-                terminal.print(f"    {printable(command)}", soft_wrap=True)  # unwrapped, to be copied
-    terminal.print()
+    pairs = list(dict.fromkeys(audit.pair for audit in audits))
+    if verbose:
+        say(*(f"Neighboring databases x and y: {pair}." for pair in pairs))
+        say("Rules that guess the database:")
+        say(*(f"{name}: {audit.event}{audit.witness}" for name, audit in results))
+        say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if audit.power))
+    elif promises and (len(results) == 1 or len(pairs) > 1):
+        say(f"Databases x and y{f' of {name}' if len(results) > 1 else ''}: {worst.pair}.")
+    if promises and worst.verdict == "violated" and not verbose:
+        say(f"Rule that guesses the database: {worst.event}{worst.witness}")
+    say(_caption(audits, "" if verbose else " Databases, events and power: --verbose."))
+    steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
+    for name, audit in promises:
+        for sentence, commands in actions(audit, "--size"):
+            steps.setdefault(sentence, {})[name] = commands
+    for sentence, of in steps.items():
+        which = "" if len(of) == len(promises) else f"{', '.join(of)}: "
+        say(f"- {which}{sentence}")
+        for command in _merged(chain.from_iterable(of.values())):
+            terminal.print(f"    {printable(command)}", soft_wrap=True)  # unwrapped, to be copied
+
+
+def _caption(audits: list[AuditResult], more: str) -> str:
+    """Return what the numbers of a table mean, and what they do not show."""
+    from audit.results.formatting import percent, row
+
     scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
-    levels = ", ".join(sorted({percent(audit.confidence) for audit in audits}))
-    terminal.print(
-        f"Losses are {scales}, for one step between neighboring databases. Lower bounds hold with {levels} confidence. "
-        "A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in events of another kind, may "
-        "stay hidden."
-    )
+    steps = {row(audit.summary())["neighbors"] for audit in audits}
+    step = steps.pop() if len(steps) == 1 else "step between neighboring databases"
+    levels = sorted({audit.confidence for audit in audits})
+    sure = f" Lower bounds hold with {', '.join(map(percent, levels))} confidence." if len(levels) > 1 else ""
+    hidden = "a loss below the minimum detectable loss (power 0.8), or in other events, may stay hidden"
+    proof = f" A pass is no proof: {hidden}." if any(audit.verdict == "not refuted" for audit in audits) else ""
+    return f"Losses are {scales}, for one {step}.{sure}{proof}{more}"
+
+
+def _merged(commands: Iterable[str]) -> list[str]:
+    """Return different commands; those of `plaudit audit` that differ in the name only become one."""
+    merged: dict[tuple[str, str], dict[str, None]] = {}  # command and options -> names
+    for line in commands:
+        name, _, options = line.removeprefix(AUDIT).partition(" ")
+        of_audit = line.startswith(AUDIT) and "'" not in name
+        merged.setdefault((AUDIT, options) if of_audit else ("", line), {})[name if of_audit else ""] = None
+    return [f"{command}{' '.join(names)} {options}".strip() for (command, options), names in merged.items()]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from audit.cli.exits import exit_code
+from audit.cli.inputs.groups import Verbose
 from audit.cli.inputs.options import with_options
 from audit.cli.run_audits import show
 from audit.io.text import printable
@@ -64,6 +65,7 @@ def check(
     form: Annotated[
         str, "--format", "table, line, markdown, csv or json; github writes a job's annotations and summary."
     ] = "table",
+    verbose: Verbose = False,
     as_json: Annotated[bool, "--json", "The same as --format json."] = False,
 ) -> int:
     """Read saved audits and compare them with their promises."""
@@ -90,7 +92,7 @@ def check(
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
         if saved.audits and form == "table":
-            show(saved.audits, as_json=False, known_bugs=saved.known_bugs)
+            show(saved.audits, as_json=False, known_bugs=saved.known_bugs, verbose=verbose)
         elif saved.audits:
             print(FORMS[form](saved.audits), end="")
         for name, record in saved.replays:  # a replay has no numbers for a table

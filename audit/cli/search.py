@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.inputs.groups import AsJson, Confidence, DatabaseOptions, Name, Out, Seed, TargetOptions, WorkerOptions
+from audit.cli.inputs.groups import Confidence, DatabaseOptions, Name, ResultOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import WHOLE, refuse, with_options
 from audit.cli.run_audits import AuditTask, check_out, run_audits
 
@@ -47,18 +47,18 @@ def search(
     attack: Annotated[str, "Attack to use, as in `plaudit audit`."] = "auto",
     seed: Seed = None,
     workers: WorkerOptions,
-    out: Out = None,
-    as_json: AsJson = False,
+    given: ResultOptions,
 ) -> int:
     """Try many pairs of databases, and measure those that seem to lose most."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets
+    from audit.io.terminal import console
     from audit.measure.search import FEWEST, SCREENED, search_loss
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
 
     (target,) = select_targets(context, [name], options, databases, workers)
     promised = promise_of(target, options.claim)
-    check_out(out)
+    check_out(given.out)
     entropy = entropy_of(seed_sequence(seed))
     runs = target.runs if size is None else size
     most = min(PAIRS, max(looks.keep, int(SCREENED * runs) // FEWEST)) if looks.pairs is None else looks.pairs
@@ -72,16 +72,16 @@ def search(
             target.mechanism, family, promised, keep=looks.keep, rng=entropy, progress=True, **settings
         )
     measured = len(outcome.results)
-    if not as_json:
+    if not given.as_json:
         looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
         each, together = percent(outcome.results[0].confidence), percent(outcome.confidence)
         tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
-        print(f"{tried}, each at {each} confidence: {together} together.")
+        console().print(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     tasks = []
     for number, result in enumerate(outcome.results, 1):
         tasks.append(AuditTask(target.named(f"pair {number}"), partial(lambda result: result, result), name, **shared))
-    return run_audits(tasks, out, as_json, context)
+    return run_audits(tasks, given, context)
 
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:

@@ -28,25 +28,26 @@ if TYPE_CHECKING:
 __all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
 
 LONGEST = 60  # characters of the name of a query
-LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True}
+LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True, "show_edge": False}
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
+RIGHT = ("promised", "measured", "detectable")  # right-aligned
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
-HEADINGS = COLUMNS | {
-    "neighbors": "neighbors:\none ...",
-    "measured": "lower\nbound",
-    "detectable": "minimum\ndetectable\nloss",
-}
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table, or a paragraph for each row if the terminal is too narrow for it."""
+    """A table whose headings have more lines where the terminal is narrow, or a paragraph for each row."""
 
     table: Table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         unbounded = options.update(max_width=sys.maxsize)  # else the terminal limits the width
-        width = Measurement.get(console, unbounded, self.table).maximum
+        for spaces in (0, 1, -1):  # of a heading that become line breaks
+            for column in self.table.columns:
+                column.header = str(column.header).replace(" ", "\n", spaces)
+            width = Measurement.get(console, unbounded, self.table).maximum
+            if width <= options.max_width:
+                break
         if width - sum(map(_folded, self.table.columns)) <= options.max_width:
             yield self.table
             return
@@ -73,18 +74,18 @@ def _folded(column: Column) -> int:
 def audit_table(audits: Named) -> Fitted:
     """Return a table with one row for each audit. Events are left out: their text is too long."""
     levels = {percent(audit.confidence) for _, audit in audits}
-    measured = HEADINGS["measured"] + (f"\n({levels.pop()})" if len(levels) == 1 else "")
-    words: dict[str, Any] = {"no_wrap": True}
-    number = words | {"justify": "right"}
-    heads = ("algorithm", "promised", HEADINGS["neighbors"], measured, HEADINGS["detectable"], "verdict", "seconds")
-    looks: tuple[dict[str, Any], ...] = (words, number, {}, number, number, words, number)
-    table = Table(*(Column(head, **look) for head, look in zip(heads, looks, strict=True)), **LOOK)
-    for name, audit in audits:
-        cells = row(audit.summary(name))
-        losses = (cells["measured"], cells["detectable"])
-        verdict = Text("\n".join(filter(None, (cells["verdict"], cells["confidential"]))), style=STYLES[audit.verdict])
-        promised, neighbors = cells["promised"].replace(", ", "\n"), Text(cells["neighbors"])
-        table.add_row(Text(cells["name"]), promised, neighbors, *losses, verdict, f"{audit.seconds:.1f}")
+    columns = COLUMNS | {"name": "algorithm"}
+    columns["measured"] += f" ({levels.pop()})" if len(levels) == 1 else ""
+    rows = [row(audit.summary(name)) for name, audit in audits]
+    several = len({cells["neighbors"] for cells in rows}) > 1  # else they stand below the table
+    keys = ("name", "promised", *(["neighbors"] if several else []), "measured", "detectable", "verdict")
+    table = Table(**LOOK)
+    for key in keys:
+        table.add_column(columns[key], no_wrap=key != "neighbors", justify="right" if key in RIGHT else "left")
+    for cells, (_, audit) in zip(rows, audits, strict=True):
+        cells["promised"] = cells["promised"].replace(", ", "\n")
+        cells["verdict"] = "\n".join(filter(None, (cells["verdict"], cells["confidential"])))
+        table.add_row(*(Text(cells[key], style=STYLES[audit.verdict] if key == "verdict" else "") for key in keys))
     return Fitted(table)
 
 
@@ -103,8 +104,8 @@ def replay_table(result: Replay) -> Fitted:
 def comparison_table(changes: Sequence[Change]) -> Fitted:
     """Return a table with one row for each old or new audit, with both values if they differ."""
     columns = ["promised", "neighbors", "measured", "detectable", "verdict"]
-    heads = ["audit", "counts", *(HEADINGS[key] for key in columns)]
-    table = Table(*(Column(head, no_wrap=head != HEADINGS["neighbors"]) for head in heads), **LOOK)
+    heads = ["audit", "counts", *(COLUMNS[key] for key in columns)]
+    table = Table(*(Column(head, no_wrap=head != COLUMNS["neighbors"]) for head in heads), **LOOK)
     for change in changes:
         rows = [row(result.summary()) for result in (change.old, change.new) if result is not None]
         confidential = any(cells["confidential"] for cells in rows)

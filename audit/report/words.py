@@ -10,7 +10,7 @@ from audit.methods.method import NAMED, Method
 from audit.report.figures import excess
 from audit.results import AuditResult, Design, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, row, texts
-from audit.results.power import largest_bound, reach
+from audit.results.power import SCATTERED, largest_bound, rate, reach, where
 
 __all__ = [
     "actions",
@@ -67,13 +67,16 @@ def event_class(result: AuditResult) -> str:
 
 def promise(result: AuditResult) -> str:
     """Explain the promise without mathematics."""
-    secret = f"which of two values the data of one {result.unit} have"
+    secret = f"which of two values one {result.unit} has"
     if result.relation == "add_remove":
-        secret = f"whether one {result.unit} is in the data"
+        secret = f"whether one {result.unit} is included"
+    others = "everyone else" if result.unit == "person" else f"all other {result.unit}s"
     promised, _ = _in_100(result.claim.guessed_right, result.measured.guessed_right)
+    delta = texts(result.summary())["delta"]
+    failures = f" Failures of probability {delta} are set aside." if delta else ""
     return (
-        f"The promise: someone who knows all other data, and holds both answers equally likely, guesses {secret} from "
-        f"one release, and is right at most {promised} times in 100{_aside(result)}."
+        f"An attacker who knows {others}, starting from even odds, guesses from one release {secret}. The promise: the "
+        f"guess is right at most {promised} times in 100.{failures}"
     )
 
 
@@ -81,29 +84,26 @@ def meaning(result: AuditResult) -> list[str]:
     """Explain without mathematics whether the promise holds."""
     claim, cells, sure = result.claim, texts(result.summary()), f"With {percent(result.confidence)} confidence"
     _, proved = _in_100(claim.guessed_right, result.measured.guessed_right)
-    sentences = []
-    if result.verdict == "not refuted":
-        least = f"{sure} the true {cells['parameter']} is {cells['measured']} or more."
-        doubt = f"This does not refute the promised {cells['promised']}, and does not prove it"
-        sentences.append(least if result.measured.budget else "These runs prove no loss at all.")
-        sentences.append(f"{doubt}: the true one may be larger.")
-    elif result.verdict == "no power":
-        sentences.append(
-            "There were too few runs to detect even twice the promised loss. These runs say nothing for the promise or "
-            "against it."
-        )
     if result.support is not None:
         chance = result.support.get("probability")  # missing in a redacted audit
         likely = "" if chance is None else f" of probability {nearest(chance)}"
-        sentences.append(
-            f"It is broken without limit. By the exact law of the algorithm, an output{likely} is possible on only one "
-            "of the two databases. Whoever sees it is certain."
-        )
-    if not result.measured <= claim:
-        certain = f"for certain outputs the guess is right at least {proved} times in 100{_aside(result)}."
-        strictest = f"the strictest promise of its kind that the runs do not refute allows {proved} times in 100."
-        sentences.append(f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}")
-    return sentences
+        return [
+            "The promise is broken without limit.",
+            f"By the exact law of the algorithm, an output{likely} is possible on only one of the two databases.",
+            "Whoever sees it is certain.",
+        ]
+    if result.verdict == "violated":
+        certain = f"for certain outputs the guess is right at least {proved} times in 100."
+        strictest = f"the smallest {claim.parameter} that the runs do not refute allows {proved} times in 100."
+        return [f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}"]
+    if result.verdict == "no power":
+        return [
+            "The runs are too few to detect even twice the promised loss.",
+            "They say nothing for or against the promise.",
+        ]
+    least = f"{sure} the true {claim.parameter} is {cells['measured']} or more."
+    doubt = f"This neither refutes nor proves the promised {cells['promised']}: the true one may be larger."
+    return [least if result.measured.budget else "These runs prove no loss at all.", doubt]
 
 
 def worst_first(audits: Sequence[tuple[str, AuditResult]]) -> list[tuple[str, AuditResult]]:
@@ -128,37 +128,35 @@ def headline(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]]:
     """Return the next steps after an audit as sentences with commands; `option` is passed to `remedy`."""
-    advice: list[tuple[str, list[str]]]
     if result.verdict == "violated":
-        advice = [("Do not rely on the promise: stop releases by this algorithm until you know the cause.", [])]
+        advice: list[tuple[str, list[str]]] = [("Stop releases by this algorithm until you know the cause.", [])]
         if result.support is None and 1 - result.confidence > RARE:
             chance = f"up to 1 audit in {1 / (1 - result.confidence):.0f} of a sound algorithm accuses it by chance"
-            sure = f"At {percent(result.confidence)} confidence {chance}."
-            advice.insert(0, (f"{sure} Audit again with fresh runs at 99.9999% confidence.", []))
+            again = "Audit again with fresh runs at 99.9999% confidence."
+            advice.append((f"{again} At {percent(result.confidence)}, {chance}.", []))
         if not result.redacted:
-            look = "Look at the event that was counted: it says which outputs tell the two databases apart."
-            advice.append((look, []))
+            advice.append(("Look at the counted event: it says which outputs tell the two databases apart.", []))
         if result.support is None:
             cells = row(result.summary())
-            least = f"{result.claim.parameter} above {cells['measured']}, at {cells['confidence']} confidence"
-            only = f"If the algorithm is as you intended, it can only promise {least}; no audit says how far above."
+            least = f"{result.claim.parameter} above {cells['measured']} ({cells['confidence']} confidence)"
+            only = f"If the algorithm is as you intended, it can only promise {least}. No audit says how far above."
             advice.append((only, []))
         return advice
     if result.verdict == "no power":
         again = f"Audit again with {remedy(result, option) or 'more runs'}."
-        return [(again, []), ("Until then do not rely on this audit: it neither supports nor refutes the promise.", [])]
+        return [(again, [])]
     saved, share = result.provenance.get("next"), excess(result)
     several = saved if isinstance(saved, list) else [saved]  # earlier files have a string, forged ones anything
     commands = [command for command in several if isinstance(command, str)]
     searches = any(one.startswith("plaudit search ") for one in commands)
     many = " A search tries many, also with one row fewer." if searches else ""
-    advice = [(f"Audit other neighboring databases, too: they may lose more.{many}", commands)]
+    advice = [(f"Audit other databases, which may lose more, and every new version.{many}", commands)]
     if "rows" in result.tried:
         advice.append((TABULATE, ["return collections.Counter(map(str, rows))"]))
     if share < HALF:
         little = f"This audit proves {at_least(100 * share, 2)}% of the promise. "
         advice.insert(0, (f"{little}More runs, or outputs of an earlier step, may prove more.", []))
-    return [*advice, ("Do not take a pass for a proof, and audit again whenever the program changes.", [])]
+    return advice
 
 
 def bugs_found(audits: Sequence[tuple[str, AuditResult]], known_bugs: Collection[str]) -> str:
@@ -193,11 +191,18 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 def unseen(result: AuditResult) -> list[str]:
     """Return sentences on losses that this audit could have missed, besides those that every audit can miss."""
-    known = result.verdict == "violated" or result.far_below_claim or result.detectable == math.inf
-    sentences = () if result.verdict == "violated" else result.power or (reach(result),)
+    sentences = []
+    if result.verdict != "violated":
+        less = f"Found with probability below 0.8: a loss below {at_most(result.detectable)} in {where(result)}."
+        missed = "Any loss in other events may have been missed."
+        known = result.far_below_claim or result.detectable == math.inf
+        sentences = [reach(result)] if known else [less, missed]
+        if math.isfinite(result.rare) and not result.redacted:
+            value = "a value, word or failure that only one database gives"
+            rarer = f"if it occurs less often than {rate(result.rare)}"
+            sentences += [f"Found with probability below 0.8: {value}, {rarer}.", SCATTERED]
     return [
-        *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences),
-        *([] if known else ["A smaller loss, and any loss in other events, may have been missed."]),
+        *sentences,
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf
         else f"That a loss exceeds {at_most(result.ceiling)}, the largest possible bound from so many runs.",
@@ -247,11 +252,6 @@ def assumptions(result: AuditResult) -> list[str]:
         else "The event was fixed before any run, and all runs counted.",
         *([] if result.support is None else [UNBOUNDED]),
     ]
-
-
-def _aside(result: AuditResult) -> str:
-    delta = texts(result.summary())["delta"]
-    return f", failures of probability {delta} set aside" if delta else ""
 
 
 def _step(result: AuditResult) -> str:

@@ -130,7 +130,7 @@ class AuditResult(Reported):
             "confidence": self.confidence,
             "detectable": self.detectable,
             "far": self.far_below_claim,
-            "power": "; ".join(self.power),
+            "power": " ".join(self.power),
             "ceiling": self.ceiling,
             "verdict": self.verdict,
             "event": printable(self.event),

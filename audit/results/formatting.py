@@ -39,7 +39,7 @@ COLUMNS = {
     "name": "name",
     "mechanism": "mechanism",
     "promised": "promised",
-    "neighbors": "neighbors: one ...",
+    "neighbors": "neighbors differ by one",
     "measured": "lower bound",
     "confidence": "confidence",
     "detectable": "minimum detectable loss",

@@ -25,8 +25,7 @@ def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:
     cells = row(summary)
     secret = [WARNING] if summary["confidential"] else []
     caution = [] if cells["verdict"] == "violated" else [CAUTION]
-    headings = {**COLUMNS, "neighbors": "neighbors"}
-    facts = [(headings[key], cells[key]) for key in SHOWN]
+    facts = [(COLUMNS[key], cells[key]) for key in SHOWN]
     return as_html(cells["name"], facts, verdict=cells["verdict"], notes=[*secret, *notes, *caution])
 
 

@@ -7,12 +7,15 @@ from typing import Any
 
 from audit.results.formatting import at_least, at_most
 
-__all__ = ["is_far", "largest_bound", "power", "reach"]
+__all__ = ["SCATTERED", "is_far", "largest_bound", "power", "rate", "reach", "where"]
 
 # In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
 # far below it would occur with probability 0.01.
 FAR = 1.6
 LITTLE = 0.1  # of the promise: a smaller bound always counts as far below it
+SCATTERED = (
+    "Values that are scattered, new each time, of another type or in changing places may occur more often unseen."
+)
 
 
 def is_far(measured: float, promised: float, detectable: float) -> bool:
@@ -24,32 +27,35 @@ def power(result: Any) -> tuple[str, ...]:
     """Return sentences on losses that an audit without a violation could have missed."""
     sentences = [reach(result)]
     if math.isfinite(result.rare):
-        sentences.append(
-            "one value, word or failure that only one database gives, always the same and in the same place, would "
-            f"have been found, 4 times in 5, had it come once in {math.floor(result.rare):,} runs; values scattered "
-            "among others, new each time, of another type or in changing places may come oftener unseen"
-        )
+        value = "A value, word or failure that only one database gives is found with probability 0.8 if it occurs"
+        sentences.append(f"{value} {rate(result.rare)}. It must always be the same and in the same place. {SCATTERED}")
     return tuple(sentences)
 
 
+def rate(rare: float) -> str:
+    """Return in words how often something occurs, at least, that occurs once in so many runs."""
+    return "in every run" if rare < 2 else f"once in {math.floor(rare):,} runs"
+
+
 def reach(result: Any) -> str:
-    """Return a sentence on the loss that an audit would have detected, and in which event."""
+    """Return what is said of the loss that an audit would have detected, and in which event."""
     if result.detectable == math.inf:
         most = largest_bound(result)
-        why = f"these runs prove at most {most}, whatever they show" if most else "the runs are too few for this event"
-        return f"no loss would have been found 4 times in 5: {why}"
+        why = f"they prove at most {most}, whatever they show" if most else "they are too few for this event"
+        return f"No loss is found with probability 0.8 by these runs: {why}."
     if result.far_below_claim:
         share = at_least(100 * (result.measured.budget / result.claim.budget), 2)
         return (
-            f"nothing near the promise was found: the bound is {share}% of it, and a loss elsewhere than in the "
-            "counted event may be larger, so no minimum detectable loss is announced"
+            f"Nothing near the promise was found: the bound is {share}% of it. A loss elsewhere than in the counted "
+            "event may be larger, so no minimum detectable loss is announced."
         )
-    where = "the counted event" if result.redacted else _detectable_event(result)
-    return f"a loss of {at_most(result.detectable)} would have been found, 4 times in 5, if it lies in {where}"
+    return f"A loss of {at_most(result.detectable)} is found with probability 0.8 if it lies in {where(result)}."
 
 
-def _detectable_event(result: Any) -> str:
+def where(result: Any) -> str:
     """Describe the event with the minimum detectable loss; in old files, the one with the largest share of error."""
+    if result.redacted:
+        return "the counted event"
     events = [(result.basis, result.counts), *((one["basis"], one["counts"]) for one in result.others)]
     event = max(events, key=lambda one: (one[0].get("detects", False), float(one[0].get("share", 1.0))))
     sides = event[1].values()
@@ -58,7 +64,7 @@ def _detectable_event(result: Any) -> str:
     if "bets" in event[0]:
         return "the guesses that were bet on"
     which = "the counted event" if event is events[0] else "another event that was counted"
-    return f"{which}, which {100 * hits / runs if runs else 0:.3g}% of the runs meet"
+    return f"{which}, met by {100 * hits / runs if runs else 0:.3g}% of the runs"
 
 
 def largest_bound(result: Any) -> str:

@@ -134,7 +134,7 @@ def _in_words(expected: Verdict, result: AuditResult, command: str | None, *, se
         "neighbors": f"{result.pair} ({result.relation}, {result.adjacency})",
         "unit": f"one {result.unit}; the databases are at distance {result.distance}",
         "searched": result.searched,
-        "power": "; ".join(result.power),
+        "power": " ".join(result.power),
         "notes": "; ".join(result.notes),
         "seed": f"{result.seed_entropy}" if seeded else f"{result.seed_entropy}, drawn anew: {seed} would repeat it",
         "help": remedy(result, "size, or --audit-runs"),

@@ -16,14 +16,14 @@ from audit.cli.inputs.options import SETTINGS, known_names
 from audit.cli.inputs.parameters import read_parameters
 from audit.io.workers import on_backend
 
-__all__ = ["AsJson", "Confidence", "DatabaseOptions", "Name", "Out", "Seed", "TargetOptions", "WorkerOptions"]
+__all__ = ["AsJson", "Confidence", "DatabaseOptions", "Name", "ResultOptions", "Seed", "TargetOptions", "WorkerOptions"]
 
 NAME = "A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng)."
 Name = Annotated[str, typer.Argument(autocompletion=known_names, help=NAME)]
 Confidence = Annotated[float, "One-sided confidence of each audit, or jointly of all pairs of a mechanism."]
 Seed = Annotated[int | None, "Seed. Default: a random one, recorded in the result."]
-Out = Annotated[Path | None, "Folder for JSON results, and for figures of estimates. Existing results stay."]
 AsJson = Annotated[bool, "--json", "Print the results as JSON."]
+Verbose = Annotated[bool, "Also print the databases, events and power."]
 
 
 @dataclass(frozen=True)
@@ -122,3 +122,12 @@ class WorkerOptions:
             raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {self.jobs}")
         name, _, address = self.backend.partition("=")
         return on_backend(name, address, self.jobs)
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """Where results go, and what is printed of them."""
+
+    out: Annotated[Path | None, "Folder for results (JSON). Existing results stay."] = None
+    verbose: Verbose = False
+    as_json: AsJson = False

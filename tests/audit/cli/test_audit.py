@@ -26,7 +26,7 @@ def test_so_few_runs_that_a_pass_would_be_empty(plaudit: Command) -> None:
     outcome = plaudit("audit", "gdpc", "--runs", "40", "--seed", "1")
     assert (outcome.code, outcome.err) == (NO_POWER, "")
     assert outcome.out.startswith("No power: there were too few runs.\n")
-    assert "\nWhat to do now:\n- Audit again with about 140 runs in all (--size).\n" in outcome.out
+    assert "\n- Audit again with about 140 runs in all (--size).\n" in outcome.out
     result = audited(plaudit, "gdpc", "--epsilon", "700", code=NO_POWER)  # in strict JSON, which has no infinity
     assert result.detectable == np.inf
 

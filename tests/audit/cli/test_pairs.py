@@ -156,7 +156,9 @@ def test_a_pass_names_the_commands_for_other_databases_and_all_run(plaudit, word
     searching = words[:3] == OLD
     several = " A search tries many, also with one row fewer." * searching
     shown = " ".join(outcome.out.split())
-    assert f"- Audit other neighboring databases, too: they may lose more.{several} {' '.join(commands)} -" in shown
+    assert (
+        f"- Audit other databases, which may lose more, and every new version.{several} {' '.join(commands)} " in shown
+    )
     for command, part in zip(commands, more, strict=True):
         assert "--seed" not in command
         name, *again = shlex.split(command)[1:]

@@ -37,7 +37,7 @@ def views(result):
     yield "csv", row["measured"]
     yield "markdown", forms["markdown"].splitlines()[2].split(" | ")[4]
     yield "line", re.search(rf"lower bound {NUMBER} at", forms["line"])[1]
-    yield "table", next(iter(audit_table(named).table.columns[3].cells))
+    yield "table", next(iter(audit_table(named).table.columns[2].cells)).plain
     yield "figure", re.match(NUMBER, labels[0].get_text())[1]
     yield "page", re.search(rf"lower bound {NUMBER};", loss_bar(result).words)[1]
     yield "page", re.search(rf"The lower bound, \w+ {NUMBER},", privacy_profiles(result).words)[1]

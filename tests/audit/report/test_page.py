@@ -299,7 +299,7 @@ def test_a_paragraph_to_quote_follows_the_verdicts():
     assert " ".join([promise(broken), *meaning(broken)]) in words
     assert words.endswith(f" 95% to 99.9%{end}")
     alone = quotable([("b", broken)])
-    assert alone.startswith("The promise of privacy is broken. The promise: ")
+    assert alone.startswith("The promise of privacy is broken. An attacker who knows everyone else, ")
     assert alone.endswith("99.9% confidence.")
     assert f"<blockquote>{words}</blockquote>" in page_of([("a", audited()), ("b", broken)])
     assert "<blockquote>" not in page_of([], [("e", estimated())])

@@ -40,23 +40,25 @@ def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
     most, least = (float(number) for number in re.findall(r"(?:at most|at least|allows) ([\d.]+) times", words))
     assert (most, least) == pytest.approx((float(promised), float(shown)), abs=0.11)
     assert most < least  # the verdict follows from what is said
-    assert ("failures of probability 1e-06 set aside" in words) == isinstance(claim, ApproxDP)
+    assert ("Failures of probability 1e-06 are set aside." in words) == isinstance(claim, ApproxDP)
 
 
 def test_words_follow_the_result():
     unbounded = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(unbounded))
     assert "no count shows it" in " ".join(assumptions(unbounded))
-    assert unseen(audited())[0].startswith("A loss of 1.250 would have been found, 4 times in 5, if it lies in the cou")
-    assert unseen(audited())[1] == "A smaller loss, and any loss in other events, may have been missed."
-    assert "4 times in 5: the runs are too few for this event." in unseen(audited(detectable=math.inf))[0]
-    assert "these runs prove at most 0.9" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
-    assert "if it lies in the counted event." in unseen(audited().redact())[0]
-    assert "does not refute the promised 1, and does not prove it" in meaning(audited())[1]
-    assert "say nothing for the promise or against it" in meaning(audited(verdict="no power", detectable=3.0))[0]
-    assert actions(audited(verdict="no power", detectable=3.0))[0] == ("Audit again with about 9,600 runs in all.", [])
+    less = "Found with probability below 0.8: a loss below 1.250 in the counted event"
+    assert unseen(audited().redact())[:2] == [f"{less}.", "Any loss in other events may have been missed."]
+    rare = unseen(audited(rare=1340.9))
+    assert rare[0] == f"{less}, met by 50% of the runs."
+    assert rare[2].endswith("only one database gives, if it occurs less often than once in 1,340 runs.")
+    assert "they are too few for this event." in unseen(audited(detectable=math.inf))[0]
+    assert "they prove at most 0.9" in unseen(audited(detectable=math.inf, ceiling=0.9))[0]
+    assert "neither refutes nor proves the promised 1: the true one may be larger" in meaning(audited())[1]
+    assert "say nothing for or against the promise" in meaning(audited(verdict="no power", detectable=3.0))[1]
+    assert actions(audited(verdict="no power", detectable=3.0)) == [("Audit again with about 9,600 runs in all.", [])]
     broken = actions(audited(verdict="violated", claim=PureDP(0.5)))
-    assert "up to 1 audit in 20 of a sound algorithm accuses it by chance. Audit again" in broken[0][0]
+    assert broken[1][0].endswith("At 95%, up to 1 audit in 20 of a sound algorithm accuses it by chance.")
     assert "can only promise epsilon above" in broken[3][0]
     assert len(actions(audited(verdict="violated", claim=PureDP(0.5), confidence=0.999999))) == 3
     assert len(actions(unbounded)) == 2  # no promise is large enough
@@ -67,7 +69,7 @@ def test_words_follow_the_result():
     assert (two[1], "also with one row fewer" in two[0]) == (["plaudit search a", "plaudit audit a"], True)
     assert actions(audited(tried=("entries", "rows")))[1][1] == ["return collections.Counter(map(str, rows))"]
     assert actions(audited(measured=PureDP(0.49)))[0][0].startswith("This audit proves 49% of the promise. More runs")
-    assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other neighboring databases")
+    assert actions(audited(measured=PureDP(0.5)))[0][0].startswith("Audit other databases, which may lose more")
     assert headline([("a", audited())] * 2) == "No violation found in 2 audits."
     little = "No violation found, but this audit shows little: it proves 1.0% of the promise."
     assert headline([("a", audited(measured=PureDP(0.01)))]) == little

@@ -127,19 +127,19 @@ def test_every_cell():
     )
 
 
-FOUND = "a loss of {} would have been found, 4 times in 5, if it lies in the counted event, which 100% of the runs meet"
-ELSE = FOUND.format("1.250").replace("the counted event, which 100%", "another event that was counted, which 25%")
+FOUND = "A loss of {} is found with probability 0.8 if it lies in the counted event, met by 100% of the runs."
+ELSE = FOUND.format("1.250").replace("the counted event, met by 100%", "another event that was counted, met by 25%")
 NOTHING = {"detectable": math.inf, "verdict": "no power"}
-NONE = "no loss would have been found 4 times in 5"
+NONE = "No loss is found with probability 0.8 by these runs"
 FAR = (
-    "nothing near the promise was found: the bound is 1.0% of it, and a loss elsewhere than in the counted event may "
-    "be larger, so no minimum detectable loss is announced"
+    "Nothing near the promise was found: the bound is 1.0% of it. A loss elsewhere than in the counted event may be "
+    "larger, so no minimum detectable loss is announced."
 )
 OTHER = {"counts": {"x": {"runs": 8, "guessed_y": 4}, "y": {"runs": 8}}, "basis": {"share": 0.05}}
 RARE = (
-    "one value, word or failure that only one database gives, always the same and in the same place, would have been "
-    "found, 4 times in 5, had it come once in 1,340 runs; values scattered among others, new each time, of another "
-    "type or in changing places may come oftener unseen"
+    "A value, word or failure that only one database gives is found with probability 0.8 if it occurs once in 1,340 "
+    "runs. It must always be the same and in the same place. Values that are scattered, new each time, of another type "
+    "or in changing places may occur more often unseen."
 )
 
 
@@ -148,13 +148,14 @@ RARE = (
     [
         ({}, [FOUND.format("1.250")]),
         ({"rare": 1340.9}, [FOUND.format("1.250"), RARE]),
+        ({"rare": 1.0}, [FOUND.format("1.250"), RARE.replace("once in 1,340 runs", "in every run")]),
         ({"others": (OTHER,)}, [FOUND.format("1.250")]),
         ({"others": ({**OTHER, "basis": {"share": 0.05, "detects": True}},)}, [ELSE]),
         ({"measured": PureDP(0.01)}, [FAR]),
-        (NOTHING, [f"{NONE}: the runs are too few for this event"]),
+        (NOTHING, [f"{NONE}: they are too few for this event."]),
         (
             {**NOTHING, "ceiling": 0.5372, "distance": 20},
-            [f"{NONE}: these runs prove at most 0.5372 (10.75 / 20), whatever they show"],
+            [f"{NONE}: they prove at most 0.5372 (10.75 / 20), whatever they show."],
         ),
         ({"measured": PureDP(1.5), "verdict": "violated", "rare": 1340.9}, []),
     ],
@@ -163,5 +164,5 @@ def test_a_promise_that_is_not_refuted_says_what_it_could_have_hidden(audit, sen
     counts = {"x": {"runs": 700, "guessed_x": 400, "guessed_y": 300}, "y": {"runs": 700, "guessed_x": 700}}
     result = audited(**{"detectable": 1.25, "counts": counts} | audit)
     assert list(result.power) == sentences
-    assert ("; power: " + "; ".join(sentences) in str(result)) == bool(sentences)
+    assert ("; power: " + " ".join(sentences) in str(result)) == bool(sentences)
     assert result.redact().power == ()
