@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from algorithms.hierarchy import Hierarchy as Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
@@ -62,8 +63,8 @@ def sheets() -> list[Sheet]:
     return [*own, *(point.load()() for point in points)]
 
 
-def run(command: str, arguments: list[str]) -> int:
-    """Run ``plaudit release`` or ``plaudit explore``."""
+def run(command: str, arguments: list[str], cls: type[TyperCommand] = TyperCommand) -> int:
+    """Run ``plaudit release`` or ``plaudit explore``; `cls` writes the help."""
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)
     chosen = next(iter(arguments), "")
@@ -75,7 +76,7 @@ def run(command: str, arguments: list[str]) -> int:
     if command == "explore" and chosen not in commands:
         commands |= {sheet.name: sheet.command() for sheet in sheets() if sheet.name not in offered}
     for name in [chosen] if chosen in commands else sorted(commands):
-        app.command(name)(commands[name])
+        app.command(name, cls=cls)(commands[name])
     try:
         if chosen in offered and command == "release" and "--help" not in arguments:
             offered[chosen].check_installed()

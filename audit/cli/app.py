@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from audit.cli.audit import audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, print_version, run_typed
+from audit.cli.helps import Complete, Sectioned
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
@@ -35,10 +35,10 @@ Exit codes: 0 all within their promises, 1 a violation, 2 usage, input or whatev
 """
 
 LIMITS = """
-No audit sees events that few of the runs meet, a pattern across three or more entries except their sum, extremes and
-repeats, differences beyond the ninth decimal except the last bits of floats, types, warnings or the order of keys
-(return these as words), how long a run takes (`plaudit replay`), or other databases than these (--cells, `plaudit
-search`). LIMITATIONS.md says more.
+No audit finds every loss: LIMITATIONS.md says which it misses. Among them are events that few of the runs meet, a
+pattern across three or more entries except their sum, extremes and repeats, differences beyond the ninth decimal
+except the last bits of floats, types, warnings or the order of keys (return these as words), how long a run takes
+(`plaudit replay`), or other databases than these (--cells, `plaudit search`).
 """
 COMPLETE = "_PLAUDIT_COMPLETE"  # environment variable by which a shell requests completions
 SHELLS = ("bash", "zsh", "fish")
@@ -72,36 +72,7 @@ SET = {  # by subcommand: options that a project may set
     "plan": ("confidence",),
 }
 
-OTHERS = "Options of this command"
-SECTIONS = {  # of the help: options by title
-    "Arguments": "",
-    "Everyday options": "data claim epsilon cell size runs confidence seed out as_json help",
-    OTHERS: "",
-    "Neighboring databases": "cells people move_to add_row at replace_row relation distance public_data",
-    "Systems of `plaudit list`": "set stage pair",
-    "Files for systems": "areas count spec",
-    "Outputs of another program": "outputs_x outputs_y",
-    "Time and machines": "jobs backend store timeout",
-}
-
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-class Sectioned(TyperCommand):
-    """A command whose help has sections, everyday options first."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options."""
-        titles = {name: title for title, names in SECTIONS.items() for name in names.split()}
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                argument = parameter.param_type_name == "argument"
-                sections["Arguments" if argument else titles.get(parameter.name or "", OTHERS)].append(record)
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -177,7 +148,8 @@ def _options(
 for name, function in FUNCTIONS.items():
     epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in EXAMPLES if line.split()[1] == name)])
     app.command(name, cls=Sectioned, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
-for name, words in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
+for name, about in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
     of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
-    about = f"{words} reference implementations; `plaudit {name} --help` lists them."
-    app.command(name, add_help_option=False, help=about, **of_systems)(run_system)
+    app.command(name, cls=Complete, add_help_option=False, help=f"{about} reference implementations.", **of_systems)(
+        run_system
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from audit.cli.helps import FOLDER
 from audit.cli.inputs import EVENTS
 from audit.cli.inputs.groups import Confidence, DatabaseOptions, ResultOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import PERSONS, WHOLE, known_names, refuse, with_options
@@ -35,7 +36,7 @@ TARGETS = (
     "callable as (data, size, rng)."
 )
 ONE_RUN = "Run once. A secret coin per cell decides whether one person (or --people) is added."
-TOTAL = "Total runs over both databases, such as 1e6. Default: 200,000; fewer for a slow system."
+TOTAL = "Total runs over both databases; by default 200,000, or fewer for a slow system."
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class RunOptions:
     one_run: Annotated[bool, ONE_RUN] = False
     size: Annotated[int | None, "--size", "--runs", WHOLE, TOTAL] = None
     confidence: Confidence = 0.95
-    attack: Annotated[str, "Attack to use: auto, or a name. A wrong name lists all."] = "auto"
+    attack: Annotated[str, "Attack to use: auto, or a name. An unknown name prints the list."] = "auto"
     event: Annotated[
         str | None,
         f"Count one event, fixed before you saw these runs; this saves the runs that choose: {EVENTS}. A column's name "
@@ -78,7 +79,9 @@ def audit(
     runs: RunOptions,
     workers: WorkerOptions,
     given: ResultOptions,
-    store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None,
+    store: Annotated[
+        Path | None, FOLDER, "Folder for finished runs. Repeat the command after a stop to continue."
+    ] = None,
     timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
 ) -> int:
     """Audit mechanisms against their promises."""

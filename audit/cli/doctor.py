@@ -32,7 +32,7 @@ def doctor(
     ] = None,
     clean: Annotated[bool, "--clean", "Remove what your killed runs left in these folders and below."] = False,
 ) -> int:
-    """Say which versions and extras are installed, whether noise is secure, and what the project sets."""
+    """Show versions, extras, settings and whether noise is secure."""
     from audit.io.terminal import console
 
     if clean:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from audit.cli.exits import WITHIN
+from audit.cli.helps import FOLDER
 from audit.cli.inputs.groups import AsJson, DatabaseOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import PERSONS, refuse, with_options
 from audit.cli.run_audits import check_out, command_of
@@ -42,22 +43,24 @@ class MethodOptions:
 
     runs: Annotated[
         int | None,
-        "For direct: runs over both databases; default 20,000. For others: releases; default one, or enough for 10,000 "
-        "errors.",
+        "For direct: runs over both databases, by default 20,000; for others: releases, by default one, or enough for "
+        "10,000 errors.",
     ] = None
     event: Annotated[str, "For direct: at_least (an error of k people or more), or equal (of exactly k people)."] = (
         "at_least"
     )
     bandwidth: Annotated[
         str | None,
-        "For kde: kernel width in standard deviations, or robust for errors with heavy tails. Default: 0.15.",
+        "For kde: kernel width in standard deviations, or robust for errors with heavy tails; by default 0.15.",
     ] = None
-    percentile: Annotated[float | None, "For histogram, kde: percentile of errors for the window. Default: 95."] = None
-    multiplier: Annotated[float | None, "For histogram, kde: window as a multiple of the percentile. Default: 2."] = (
+    percentile: Annotated[float | None, "For histogram, kde: percentile of errors for the window; by default 95."] = (
+        None
+    )
+    multiplier: Annotated[float | None, "For histogram, kde: window as a multiple of the percentile; by default 2."] = (
         None
     )
     change: Annotated[
-        float | None, "For slope: change of an entry by one person, in people. Default: 1, or from the pair."
+        float | None, "For slope: change of an entry by one person, in people; by default 1, or from the pair."
     ] = None
 
 
@@ -81,7 +84,7 @@ def estimate(
     confidence: Annotated[float, "Two-sided, for each interval alone."] = 0.95,
     workers: WorkerOptions,
     seed: Seed = None,
-    out: Annotated[Path | None, "Folder for the estimate (JSON) and its figure. Existing results stay."] = None,
+    out: Annotated[Path | None, FOLDER, "Folder for the estimate (JSON) and its figure. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Estimate a privacy loss. An estimate is neither a bound nor a verdict."""

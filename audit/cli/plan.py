@@ -52,7 +52,7 @@ def plan(
     out: Annotated[Path | None, "Figure of the runs needed: .svg, .png or .pdf."] = None,
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
-    """Say how many runs detect a violation, or which violations so many runs detect."""
+    """Say how many runs detect a violation, or what so many runs detect."""
     from audit.arguments import positive_number
     from audit.claims import parse_claim
     from audit.io.files import check_replaceable

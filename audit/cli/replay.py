@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import exit_code
+from audit.cli.helps import FOLDER
 from audit.cli.inputs.groups import AsJson, DatabaseOptions, Name, Seed, TargetOptions
 from audit.cli.inputs.options import WHOLE, with_options
 from audit.cli.run_audits import check_out, command_of, saved_message
@@ -28,10 +29,10 @@ def replay(
     timed: Annotated[bool, "--time", "Also compare how long the runs take."] = False,
     released: Annotated[bool, "Treat all noisy answers as released: the promise must cover their loss."] = False,
     seed: Seed = None,
-    out: Annotated[Path | None, "Folder for JSON results. Existing results stay."] = None,
+    out: Annotated[Path | None, FOLDER, "Folder for JSON results. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a mechanism on both databases with the same noise, and compare what it does."""
+    """Compare two databases under the same noise: a deterministic check."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets, source_of
     from audit.io.terminal import console
     from audit.replay import replay as replayed

@@ -108,7 +108,7 @@ def compare(
     new: Annotated[Path, typer.Argument(help="Later audits.")],
     as_json: Annotated[bool, "--json", "Print the comparison as JSON."] = False,
 ) -> int:
-    """Compare two sets of saved audits: exit code 1 if anything got worse, 3 if power was lost."""
+    """Compare two sets of saved audits. Exit code 1 if anything got worse, 3 if power was lost."""
     from audit.review.compare import compare_results, totals
 
     for path in (old, new):
@@ -184,7 +184,7 @@ def report(
         Path | None,
         "Page to write; replaces a report and nothing else. Default: report.html in the folder of the first results.",
     ] = None,
-    public: Annotated[bool, "Leave out what could disclose data: events, labels, counts, names, ..."] = False,
+    public: Annotated[bool, "Leave out what could disclose data: events, labels, counts and names."] = False,
     title: Annotated[str, "Title of the page, also with --public."] = "",
     author: Annotated[str, "Who answers for the page, also with --public."] = "",
     question: Annotated[str, "The question that the page answers, also with --public."] = "",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-TOTAL = "Total runs: 30% try the pairs, the others measure. Default: as for `plaudit audit`."
+TOTAL = "Total runs: 30% try the pairs, the others measure; by default as for `plaudit audit`."
 PAIRS = 60  # to try by default, if there are enough runs
 
 
@@ -49,7 +49,7 @@ def search(
     workers: WorkerOptions,
     given: ResultOptions,
 ) -> int:
-    """Try many pairs of databases, and measure those that seem to lose most."""
+    """Try many pairs of databases; measure those that seem to lose most."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets
     from audit.io.terminal import console
     from audit.measure.search import FEWEST, SCREENED, search_loss

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import WITHIN
+from audit.cli.helps import Complete
 from audit.cli.inputs.options import suggestion, with_options
 
 __all__ = ["list_systems", "run_system"]
@@ -24,7 +25,7 @@ def list_systems(
     ] = "",
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
-    """List the names that `plaudit audit` takes: systems, benchmarks of the literature and known bugs."""
+    """List systems, benchmarks of the literature and known bugs by name."""
     from audit.installed import plugin
     from audit.io.terminal import console
 
@@ -85,4 +86,4 @@ def run_system(context: typer.Context) -> int:
     """Run a command of the systems, which read its options."""
     from audit.installed import plugin
 
-    return int(plugin("systems").run(context.info_name, context.args))
+    return int(plugin("systems").run(context.info_name, context.args, Complete))

@@ -38,7 +38,7 @@ def verify(
     results: Saved,
     rerun: Annotated[bool, "Repeat the audits. This runs the commands in the files: read them first."] = False,
 ) -> int:
-    """Recompute bounds and verdicts of saved audits from their counts; with --rerun from new runs."""
+    """Recompute bounds and verdicts of saved audits. With --rerun also make them again."""
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result
 
@@ -81,7 +81,11 @@ def _made_again(result: AuditResult) -> str:
     typed: Any = typer.main.get_command(app)
     with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
         options = [word.partition("=")[0] for word in words[2:]]
-        elsewhere = {"--help", *(opt for one in typed.params if one.name in ELSEWHERE for opt in one.opts)}
+        elsewhere = {
+            "--help",
+            "--help-all",
+            *(opt for one in typed.params if one.name in ELSEWHERE for opt in one.opts),
+        }
         if refused := [option for option in options if option in elsewhere]:
             raise ValueError(f"a recorded command must ask for an audit and nothing else, got {refused[0]}")
         if "--seed" not in options:

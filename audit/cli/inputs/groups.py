@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.claims.families import claim_forms
+from audit.cli.helps import FOLDER, HELP_ALL
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.options import SETTINGS, known_names
 from audit.cli.inputs.parameters import read_parameters
@@ -21,7 +22,7 @@ __all__ = ["AsJson", "Confidence", "DatabaseOptions", "Name", "ResultOptions", "
 NAME = "A name from `plaudit list`, or module:object for a mechanism of your own, callable as (data, size, rng)."
 Name = Annotated[str, typer.Argument(autocompletion=known_names, help=NAME)]
 Confidence = Annotated[float, "One-sided confidence of each audit, or jointly of all pairs of a mechanism."]
-Seed = Annotated[int | None, "Seed. Default: a random one, recorded in the result."]
+Seed = Annotated[int | None, "Seed; by default a random one, recorded in the result."]
 AsJson = Annotated[bool, "--json", "Print the results as JSON."]
 Verbose = Annotated[bool, "Also print the databases, events and power."]
 
@@ -34,9 +35,9 @@ class TargetOptions:
         str | None,
         "--data",
         "--persons",
-        "morocco, midwest or brazil (bundled), uniform (simulated people, see --set), or a file of counts: .npy, or "
-        f".csv with a count per line; {HEADER}. With --add-row or --replace-row: a .csv or .parquet file of records. "
-        "With --areas or --spec: of persons. Default: morocco. A mechanism of your own needs --data.",
+        "morocco (the default), midwest or brazil (bundled), uniform (simulated people, see --set), or a file of "
+        "counts, records or persons; a mechanism of your own needs it. Counts are .npy, or .csv with a count per line; "
+        f"{HEADER}. Records, for --add-row or --replace-row, and persons, for --areas or --spec, are .csv or .parquet.",
     ] = None
     areas: Annotated[
         str | None,
@@ -47,23 +48,24 @@ class TargetOptions:
     set: Annotated[
         list[str] | None,
         {"metavar": "NAME=VALUE"},
-        "Parameter of a system or --data uniform, such as parts=8; a wrong name lists all. Use commas between values. "
-        "Also preset=NAME (see `plaudit list NAME`), rho=RHO as budget, and files as for `plaudit release`: geo=FILE, "
-        "recode=FILE.json; for nist public=FILE or groups=FILE.json; for phsafe units=FILE, derive=true and config=us, "
-        "pr or config=FILE.json.",
+        "Parameter of a system or --data uniform, such as parts=8; an unknown name prints the list. Use commas between "
+        "values. Also preset=NAME (see `plaudit list NAME`), rho=RHO as budget, and files as for `plaudit release`: "
+        "geo=FILE, recode=FILE.json; for nist public=FILE or groups=FILE.json; for phsafe units=FILE, derive=true and "
+        "config=us, pr or config=FILE.json.",
     ] = None
-    epsilon: Annotated[float | None, "Budget of a system from `plaudit list`, in nats. Default: the system's."] = None
+    epsilon: Annotated[float | None, "Budget of a system from `plaudit list`, in nats; by default the system's."] = None
     stage: Annotated[
         str, "Run a stage of a system, such as measurements, instead of its release; `plaudit list NAME` lists stages."
     ] = ""
     pair: Annotated[str, "Bundled pair of databases of a system; `plaudit list NAME` lists them."] = ""
-    claim: Annotated[str, f"The promise, {claim_forms()}. Default: the system's."] = ""
+    claim: Annotated[str, f"The promise, {claim_forms()}; by default the system's."] = ""
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
         list[int] | None,
-        "Area whose count differs between the databases. Default: 0. If repeated, each area is audited; the confidence "
-        "holds for all together.",
+        "Area whose count differs between the databases; by default 0. If repeated, each area is audited; the "
+        "confidence holds for all together.",
     ] = None
+    help_all: Annotated[bool, "--help-all", HELP_ALL, "Show all options and exit."] = False
     public_data: Annotated[bool, "The data are public. Otherwise results of files are confidential."] = False
 
     @cached_property
@@ -128,6 +130,6 @@ class WorkerOptions:
 class ResultOptions:
     """Where results go, and what is printed of them."""
 
-    out: Annotated[Path | None, "Folder for results (JSON). Existing results stay."] = None
+    out: Annotated[Path | None, FOLDER, "Folder for results (JSON). Existing results stay."] = None
     verbose: Verbose = False
     as_json: AsJson = False

@@ -76,6 +76,18 @@ def test_examples_of_the_help_are_taken_as_they_are(plaudit: Command, name: str)
             assert not context.args
 
 
+@pytest.mark.parametrize("words", ["", *FUNCTIONS, "release", "explore", "release topdown", "explore phsafe"])
+def test_a_help_is_short_whole_and_names_no_type_of_python(plaudit: Command, monkeypatch, words: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    brief = plaudit(*words.split(), "--help").out
+    whole = plaudit(*words.split(), "--help-all").out if "--help-all" in brief else brief
+    assert brief.count("\n") <= 60
+    assert re.findall(r"[a-z]\.\.\.$|<\w+", f"{brief}{whole}", re.MULTILINE) == []
+    options = set(re.findall(r"^  --[a-z-]+", whole, re.MULTILINE))
+    known = commands().commands[words].params if words in FUNCTIONS else ()
+    assert {f"  {one.opts[0]}" for one in known if one.opts[0].startswith("--")} <= options
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     assert "_PLAUDIT_COMPLETE" in plaudit("--completion", shell).out
