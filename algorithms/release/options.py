@@ -62,7 +62,7 @@ Memory = Annotated[
 ]
 Html = Annotated[Path | None, typer.Option(help="File for the explorer's page, instead of printed tables.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the page of --html in the browser.")]
-Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for the release: a new or an empty one.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for the release: a new or an empty one.")]
 Seed = Annotated[
     int | None, typer.Option(help="Seeded noise instead of secure noise: a simulation, not to be published.")
 ]

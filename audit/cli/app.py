@@ -15,7 +15,7 @@ from audit.cli.audit import audit
 from audit.cli.doctor import doctor
 from audit.cli.estimate import estimate
 from audit.cli.exits import USAGE, WITHIN, finished, print_version, run_typed
-from audit.cli.helps import Complete, Sectioned
+from audit.cli.helps import Sectioned
 from audit.cli.inputs.options import with_options
 from audit.cli.plan import plan
 from audit.cli.replay import replay
@@ -25,7 +25,7 @@ from audit.cli.systems import list_systems, run_system
 from audit.cli.verify import verify
 from audit.io.terminal import guarded
 
-__all__ = ["main"]
+__all__ = ["commands", "main"]
 
 HELP = """Audit differentially private algorithms.
 
@@ -35,10 +35,10 @@ Exit codes: 0 all within their promises, 1 a violation, 2 usage, input or whatev
 """
 
 LIMITS = """
-No audit finds every loss: LIMITATIONS.md says which it misses. Among them are events that few of the runs meet, a
-pattern across three or more entries except their sum, extremes and repeats, differences beyond the ninth decimal
-except the last bits of floats, types, warnings or the order of keys (return these as words), how long a run takes
-(`plaudit replay`), or other databases than these (--cells, `plaudit search`).
+No audit sees events that few of the runs meet, a pattern across three or more entries except their sum, extremes and
+repeats, differences beyond the ninth decimal except the last bits of floats, types, warnings or the order of keys
+(return these as words), how long a run takes (`plaudit replay`), or other databases than these (--cells, `plaudit
+search`). LIMITATIONS.md says more.
 """
 COMPLETE = "_PLAUDIT_COMPLETE"  # environment variable by which a shell requests completions
 SHELLS = ("bash", "zsh", "fish")
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    code = run_typed(_commands(), "plaudit", arguments or ["--help"], _defaults(arguments))
+    code = run_typed(commands(), "plaudit", arguments or ["--help"], _defaults(arguments))
     return code if arguments else USAGE
 
 
@@ -106,7 +106,7 @@ def _completed(instruction: str) -> int:
     from typer.completion import shell_complete
 
     completion_init()
-    return USAGE if shell_complete(_commands(), {}, "plaudit", COMPLETE, instruction) else WITHIN
+    return USAGE if shell_complete(commands(), {}, "plaudit", COMPLETE, instruction) else WITHIN
 
 
 def _print_completion(shell: str) -> None:
@@ -121,7 +121,8 @@ def _print_completion(shell: str) -> None:
 
 
 @cache
-def _commands() -> Any:
+def commands() -> Any:
+    """Return the command `plaudit` with its subcommands."""
     return typer.main.get_command(app)
 
 
@@ -150,6 +151,6 @@ for name, function in FUNCTIONS.items():
     app.command(name, cls=Sectioned, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
 for name, about in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
     of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
-    app.command(name, cls=Complete, add_help_option=False, help=f"{about} reference implementations.", **of_systems)(
+    app.command(name, cls=Sectioned, add_help_option=False, help=f"{about} reference implementations.", **of_systems)(
         run_system
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audit.cli.helps import FOLDER
 from audit.cli.inputs import EVENTS
 from audit.cli.inputs.groups import Confidence, DatabaseOptions, ResultOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import PERSONS, WHOLE, known_names, refuse, with_options
@@ -41,7 +40,7 @@ TOTAL = "Total runs over both databases; by default 200,000, or fewer for a slow
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Outputs of a mechanism that another program ran."""
+    """Outputs of another program."""
 
     outputs_x: Annotated[
         Path | None,
@@ -53,7 +52,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The number of runs and their use."""
+    """Runs and time."""
 
     one_run: Annotated[bool, ONE_RUN] = False
     size: Annotated[int | None, "--size", "--runs", WHOLE, TOTAL] = None
@@ -66,6 +65,8 @@ class RunOptions:
     ] = None
     early: Annotated[bool, "Stop as soon as the verdict is clear; --size is then the maximum."] = False
     seed: Seed = None
+    store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None
+    timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None
 
 
 @with_options
@@ -79,17 +80,13 @@ def audit(
     runs: RunOptions,
     workers: WorkerOptions,
     given: ResultOptions,
-    store: Annotated[
-        Path | None, FOLDER, "Folder for finished runs. Repeat the command after a stop to continue."
-    ] = None,
-    timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None,
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.targets import promise_of, select_targets
 
-    advice = f"; finished runs are in {store}, and the same command goes on from them"
-    set_deadline(timeout, advice if store else "; with --store, finished runs would have been kept")
+    advice = f"; finished runs are in {runs.store}, and the same command goes on from them"
+    set_deadline(runs.timeout, advice if runs.store else "; with --store, finished runs would have been kept")
     if outputs.outputs_x is not None or outputs.outputs_y is not None:
         if targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
@@ -105,7 +102,7 @@ def audit(
     common: dict[str, Any] = {"confidence": _each(runs.confidence, len(selected[0].pairs), notes), "rng": runs.seed}
     if not runs.one_run:
         common["event"] = None if runs.event is None else parse_event(runs.event)
-        common |= {"attack": runs.attack, "n_jobs": workers.jobs, "store": store, "progress": True}
+        common |= {"attack": runs.attack, "n_jobs": workers.jobs, "store": runs.store, "progress": True}
         common["stop"] = "early" if runs.early else "fixed"
     tasks = []
     for target in selected:

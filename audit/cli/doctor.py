@@ -17,7 +17,7 @@ import typer
 from audit.cli.exits import WITHIN
 from audit.cli.inputs.options import with_options
 from audit.io.temporary import cleaned, find_leftovers, left_below
-from audit.io.text import printable
+from audit.io.terminal import say
 
 __all__: list[str] = []
 
@@ -33,24 +33,20 @@ def doctor(
     clean: Annotated[bool, "--clean", "Remove what your killed runs left in these folders and below."] = False,
 ) -> int:
     """Show versions, extras, settings and whether noise is secure."""
-    from audit.io.terminal import console
-
     if clean:
         return _clean(folders or [Path(), Path(tempfile.gettempdir())])
     if folders:
         raise ValueError(f"folders go with --clean, got {folders[0]}")
     for folder in (Path(), Path(tempfile.gettempdir())):
         find_leftovers(folder)  # `finished` prints them
-    terminal = console()
     parts = {
         "Installation": _installation(),
         "Secure noise of releases": _noise(),
         "Settings of the project": _settings(),
     }
     for heading, facts in parts.items():
-        terminal.print(heading, style="bold")
-        for name, words in facts:
-            terminal.print(f"  {name}: {words}", soft_wrap=True)
+        say(heading, style="bold")
+        say(*(f"- {name}: {words}" for name, words in facts))
     return WITHIN
 
 
@@ -65,8 +61,7 @@ def _clean(folders: list[Path]) -> int:
             for path in left_below(folder, here=False)
         )
         nothing = f"{folder}: nothing was left by a run that was killed"
-        for line in chain([next(lines, nothing)], lines, elsewhere):
-            print(printable(line))
+        say(*chain([next(lines, nothing)], lines, elsewhere))
     return WITHIN
 
 

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from audit.cli.exits import WITHIN
-from audit.cli.helps import FOLDER
 from audit.cli.inputs.groups import AsJson, DatabaseOptions, Seed, TargetOptions, WorkerOptions
 from audit.cli.inputs.options import PERSONS, refuse, with_options
 from audit.cli.run_audits import check_out, command_of
-from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.claims import Claim
@@ -39,7 +37,7 @@ OF_RUNS = f"data {PERSONS} set epsilon rho preset stage pair {OF_CELLS} {OF_RECO
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """Settings of direct estimates, and of estimates from the errors of one release."""
+    """Settings of the method."""
 
     runs: Annotated[
         int | None,
@@ -49,18 +47,11 @@ class MethodOptions:
     event: Annotated[str, "For direct: at_least (an error of k people or more), or equal (of exactly k people)."] = (
         "at_least"
     )
-    bandwidth: Annotated[
-        str | None,
-        "For kde: kernel width in standard deviations, or robust for errors with heavy tails; by default 0.15.",
-    ] = None
-    percentile: Annotated[float | None, "For histogram, kde: percentile of errors for the window; by default 95."] = (
-        None
-    )
-    multiplier: Annotated[float | None, "For histogram, kde: window as a multiple of the percentile; by default 2."] = (
-        None
-    )
+    bandwidth: Annotated[str | None, "For kde: width in standard deviations, or robust; by default 0.15."] = None
+    percentile: Annotated[float | None, "For histogram, kde: percentile of errors; by default 95."] = None
+    multiplier: Annotated[float | None, "For histogram, kde: window, in percentiles; by default 2."] = None
     change: Annotated[
-        float | None, "For slope: change of an entry by one person, in people; by default 1, or from the pair."
+        float | None, "For slope: people by whom one person changes an entry; by default as in the pair, or 1."
     ] = None
 
 
@@ -84,11 +75,12 @@ def estimate(
     confidence: Annotated[float, "Two-sided, for each interval alone."] = 0.95,
     workers: WorkerOptions,
     seed: Seed = None,
-    out: Annotated[Path | None, FOLDER, "Folder for the estimate (JSON) and its figure. Existing results stay."] = None,
+    out: Annotated[Path | None, "Folder for the estimate (JSON) and its figure. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Estimate a privacy loss. An estimate is neither a bound nor a verdict."""
     from audit.cli.inputs.targets import blaming, source_of
+    from audit.io.terminal import say
     from audit.results.folder import name_in_files, save_result
     from audit.sampling.streams import seed_sequence
 
@@ -131,7 +123,7 @@ def estimate(
     if as_json:
         print(json.dumps({label: result.to_dict()}, indent=1, allow_nan=False))
     else:
-        print("\n".join(map(printable, (*_lines(label, result, source.promise), *saved))))
+        say(*_lines(label, result, source.promise), *saved)
     return WITHIN
 
 
@@ -206,7 +198,7 @@ def _lines(label: str, result: LossEstimate, promise: Claim | None) -> Iterator[
         yield f"Stage: {settings['stage']}."
     if "entry" in settings:
         what = f"outputs, by entry {settings['entry']}, the first of those that the pair changes most"
-        yield f"The pair changes {settings['entries_changed']:,} entries."
+        yield f"Entries that the pair changes: {settings['entries_changed']:,}."
     if components := settings.get("components"):
         yield f"The sum of {components:,} components that the pair changes, each of one law of noise."
     yield f"From {result.size:,} x {result.areas:,} {what}. It means a loss if:"

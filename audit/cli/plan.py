@@ -13,7 +13,6 @@ import typer
 from audit.claims.families import claim_forms
 from audit.cli.exits import exit_code
 from audit.cli.inputs.options import WHOLE, with_options
-from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.planning.table import PlanTable
@@ -21,19 +20,16 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 SPANS = ((86400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
-STEPS = {"add_remove": "one person is added or removed", "replace_one": "the data of one person are replaced"}
-TOOLS = {"coins": "measure_loss", "outputs": "measure_loss_from_outputs", "one_run": "measure_loss_one_run"}
 
 
 @dataclass(frozen=True)
 class DesignOptions:
-    """The design of the audit."""
+    """Design of the audit."""
 
     confidence: Annotated[float, "One-sided confidence of the audit."] = 0.95
     distance: Annotated[int, "Steps between the two databases."] = 1
     selection: Annotated[
-        float | None,
-        "Share of the runs that choose the event; 0 if it is fixed beforehand. Default: 0.3, or 0 with --share.",
+        float | None, "Share of the runs that choose the event (0: it is fixed); by default 0.3, or 0 with --share."
     ] = None
     share: Annotated[float, "Share of the runs that meet an event fixed beforehand."] = 1.0
     design: Annotated[str, "coins (plaudit audit), outputs (of a mechanism that ran elsewhere) or one_run."] = "coins"
@@ -49,13 +45,14 @@ def plan(
     design: DesignOptions,
     runs: Annotated[int | None, WHOLE, "Instead say which violations this many runs detect, such as 1e6."] = None,
     seconds_per_run: Annotated[float | None, "Seconds of one run; adds the total time."] = None,
-    out: Annotated[Path | None, "Figure of the runs needed: .svg, .png or .pdf."] = None,
+    out: Annotated[Path | None, {"metavar": "FILE"}, "Figure of the runs needed: .svg, .png or .pdf."] = None,
     as_json: Annotated[bool, "--json", "Print JSON."] = False,
 ) -> int:
     """Say how many runs detect a violation, or what so many runs detect."""
     from audit.arguments import positive_number
     from audit.claims import parse_claim
     from audit.io.files import check_replaceable
+    from audit.io.terminal import say
     from audit.planning.table import SHOWN, plan_table
     from audit.results import plain_number
     from audit.sampling.progress import progress_bar
@@ -95,53 +92,48 @@ def plan(
     else:
         _show(table, rows, violation, seconds_per_run)
         if out is not None:
-            print(printable(f"Figure: {out}"))
+            say(f"Figure: {out}")
     detected = any(row["violation"] == violation and row["runs"] is not None for row in rows if runs is None)
     return exit_code([] if detected or (table.smallest or math.inf) < math.inf else ["no power"])
 
 
 def _show(table: PlanTable, rows: list[dict[str, Any]], violation: float, seconds_per_run: float | None) -> None:
-    from rich import box
     from rich.table import Table
 
-    from audit.io.terminal import console
-    from audit.results.formatting import percent
+    from audit.io.terminal import console, say
+    from audit.report.tables import LOOK, Fitted
+    from audit.results.formatting import NEIGHBORS, number_of, percent
 
-    promise, audit, runs, what, tool = table.claim, table.audit, table.runs, table.what, TOOLS[table.audit["design"]]
-    at, power = f"at {percent(audit['confidence'])} confidence", f"with power {table.power:g}"
-    steps = "1 step" if audit["distance"] == 1 else f"{audit['distance']} steps"
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    answers = [title.replace(" ", "\n", 1) for title in table.titles]
-    answers[1:1] = ["their\ntime"] if "seconds" in rows[0] else []
-    for title in ["true loss", "times the\npromise", *answers]:
+    promise, audit, runs, power = table.claim, table.audit, table.runs, f"with power {table.power:g}"
+    shown, answers = Table(**LOOK), list(table.titles)
+    answers[1:1] = ["their time"] if "seconds" in rows[0] else []
+    for title in ["true loss", "times the promise", *answers]:
         shown.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         cells = [f"{promise.parameter} {row[promise.parameter]:.4g}", f"{row['violation']:.6g}", *table.answers(row)]
         cells[3:3] = [_span(row["seconds"])] if "seconds" in row else []
         shown.add_row(*cells, style="bold" if row["violation"] == violation else "")
-    chosen = f"{100 * audit['selection']:.6g}% of them choose the event"
-    chosen = chosen if audit["selection"] > 0 else "the event is registered beforehand"
-    terminal = console()
-    terminal.print(f"Promise: {promise}. Neighbors: {STEPS[promise.relation]}; the two databases are {steps} apart.")
-    question = f"How many {what} {tool} needs to call a mechanism violated {power}"
+    question = f"How many {table.what} detect a violation {power}"
     if runs is not None:
-        question = f"How often {tool} calls a mechanism violated with {runs:,} {what}"
-    terminal.print(f"{question}, {at}:")
-    terminal.print(shown)
+        question = f"How often {runs:,} {table.what} detect a violation"
+    steps = f"one {NEIGHBORS[promise.relation].format('person')}; {number_of(audit['distance'], 'step')} apart"
+    say(f"{question}, at {percent(audit['confidence'])} confidence.", f"Promise: {promise}. Neighbors: {steps}.")
+    console().print(Fitted(shown))
     if runs is not None:
         smallest, known = table.smallest or math.inf, "none"
         if smallest < math.inf:
             known = f"{smallest:.4g} times the promise, {promise.parameter} {smallest * promise.budget:.4g}"
         cost = f" So many runs take {_span(runs * seconds_per_run)}." if seconds_per_run is not None else ""
-        terminal.print(f"Smallest violation detected {power}: {known}.{cost}")
-    fixed = "The rule is fixed before the one run."
-    terminal.print(fixed if what == "canaries" else f"Runs are over both databases; {chosen}.")
+        say(f"Smallest violation detected {power}: {known}.{cost}")
+    chosen = f"{100 * audit['selection']:.6g}% of them choose the event" if audit["selection"] else "the event is fixed"
+    canaries = table.what == "canaries"
+    used = "The rule is fixed before the one run." if canaries else f"Runs are over both databases; {chosen}."
+    say(f"{used} {table.assumes}")
     if len(table.titles) > 1:
-        terminal.print(
+        say(
             "Early: half, and 80%, of audits with --early find it in so many runs. They need no plan: the larger the "
-            "loss, the sooner they end, and if there is none, when they would have found 1.1 times the promise."
+            "loss, the sooner they end. Without a loss they end when they would have found 1.1 times the promise."
         )
-    terminal.print(table.assumes)
 
 
 def _span(seconds: float | None) -> str:

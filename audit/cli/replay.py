@@ -9,11 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from audit.cli.exits import exit_code
-from audit.cli.helps import FOLDER
 from audit.cli.inputs.groups import AsJson, DatabaseOptions, Name, Seed, TargetOptions
 from audit.cli.inputs.options import WHOLE, with_options
 from audit.cli.run_audits import check_out, command_of, saved_message
-from audit.io.text import printable
 
 __all__: list[str] = []
 
@@ -29,12 +27,12 @@ def replay(
     timed: Annotated[bool, "--time", "Also compare how long the runs take."] = False,
     released: Annotated[bool, "Treat all noisy answers as released: the promise must cover their loss."] = False,
     seed: Seed = None,
-    out: Annotated[Path | None, FOLDER, "Folder for JSON results. Existing results stay."] = None,
+    out: Annotated[Path | None, "Folder for JSON results. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
     """Compare two databases under the same noise: a deterministic check."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets, source_of
-    from audit.io.terminal import console
+    from audit.io.terminal import console, say
     from audit.replay import replay as replayed
     from audit.report.tables import replay_table
     from audit.results.folder import save_result
@@ -58,14 +56,11 @@ def replay(
     if as_json:
         print(json.dumps({label: result.to_dict() for label, result in replays.items()}, indent=1, allow_nan=False))
     else:
-        terminal = console()
         for label, result in replays.items():
-            terminal.print(printable(f"{label}: {result}"), soft_wrap=True)
-            terminal.print(replay_table(result))
-            remarks = [f"violation: {violation}" for violation in result.violations]
-            for words in (*remarks, *(f"note: {note}" for note in result.notes)):
-                terminal.print(printable(words), soft_wrap=True)
-        print("\nA replay shows what databases change of the values that get noise. A pass is no proof.")
+            say(f"{label}: {result}")
+            console().print(replay_table(result))
+            say(*(f"violation: {one}" for one in result.violations), *(f"note: {note}" for note in result.notes))
+        say("A replay compares the values that get noise on the two databases. A pass is no proof.")
         if out is not None:
             print(saved_message(out, [f"{label} replay" for label in replays], saved, "one JSON file a replay."))
     return exit_code(result.verdict for result in replays.values())

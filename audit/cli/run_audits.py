@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import tempfile
@@ -25,7 +24,7 @@ from audit.io.text import printable
 if TYPE_CHECKING:
     from audit.results import AuditResult
 
-__all__ = ["NOT_IN_COMMAND", "AuditTask", "check_out", "command_of", "run_audits", "saved_message", "show"]
+__all__ = ["NOT_IN_COMMAND", "AuditTask", "caption", "check_out", "command_of", "run_audits", "saved_message", "show"]
 
 # Options that a recorded command omits, or that `command_of` adds itself; then options that name a file.
 NOT_IN_COMMAND = set(["targets", "seed", "jobs", "backend", "out", "name", "store", "timeout", "as_json", "verbose"])
@@ -78,6 +77,7 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
 def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Context) -> int:
     """Run the audits in sequence; each result is saved before the next audit begins."""
     from audit.measure.betting import STOPPED
+    from audit.report.formats import to_json
     from audit.results.folder import save_result
 
     check_out(out := given.out)
@@ -106,7 +106,10 @@ def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Cont
             if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
-    show(results, given.as_json, verbose=given.verbose)
+    if given.as_json:
+        print(to_json(results), end="")
+    else:
+        show(results, verbose=given.verbose)
     if out is not None and not given.as_json:
         print(saved_message(out, [name for name, _ in results], saved, "one JSON file an audit."))
     elif out is None and not given.as_json and context.params.get("seed") is None:
@@ -148,46 +151,30 @@ def command_of(context: typer.Context, names: list[str], options: dict[str, Any]
     return shlex.join(words if seed is None else [*words, "--seed", str(seed)])
 
 
-def show(
-    results: list[tuple[str, AuditResult]], as_json: bool, known_bugs: Collection[str] = (), *, verbose: bool = False
-) -> None:
-    """Print audits as JSON, or as text: the verdict, the evidence and the next steps; if `verbose`, all else, too."""
-    if as_json:
-        print(json.dumps({name: result.to_dict() for name, result in results}, indent=1, allow_nan=False))
-        return
-    from audit.io.terminal import console
+def show(results: list[tuple[str, AuditResult]], known_bugs: Collection[str] = (), *, verbose: bool = False) -> None:
+    """Print the verdict, the evidence and the next steps; if `verbose`, databases, events and power, too."""
+    from audit.io.terminal import console, say
     from audit.report.tables import audit_table
     from audit.report.words import actions, headline, meaning, promise, worst_first
+    from audit.results.formatting import WARNING
 
-    audits, terminal = [audit for _, audit in results], console()
-
-    def say(*lines: str, **style: Any) -> None:
-        terminal.print("\n".join(map(printable, lines)), **style)  # one call: there may be thousands of lines
-
-    if confidential := sum(audit.confidential for audit in audits):
-        number = "" if confidential == len(audits) else f"{confidential} of "
-        rest = "of confidential data; `plaudit report --public` leaves out what discloses them."
-        say(f"CONFIDENTIAL: {number}these audits are {rest}")
+    audits = [audit for _, audit in results]
+    if any(audit.confidential for audit in audits):
+        say(WARNING)
     promises = worst_first([entry for entry in results if entry[0] not in known_bugs])
     if promises:
         name, worst = promises[0]
         say(headline(promises), style="bold")
-        if worst.verdict != "not refuted":
-            say(" ".join([f"{name}:" if len(results) > 1 else "", promise(worst), *meaning(worst)]).strip())
-        elif len(results) == 1:
-            say(promise(worst))
-    terminal.print(audit_table(results))
-    pairs = list(dict.fromkeys(audit.pair for audit in audits))
+        if worst.verdict != "not refuted" or len(results) == 1:
+            say(" ".join([f"{name}:", promise(worst), *(meaning(worst) if worst.verdict != "not refuted" else [])]))
+    console().print(audit_table(results))
+    of_worst = worst.verdict == "violated" or len({audit.pair for audit in audits}) > 1 if promises else False
+    shown = results if verbose else promises[:of_worst]
+    say(*(f"Databases of {name}: {audit.pair}." for name, audit in shown))
+    say(*(f"Rule of {name} that guesses the database: {audit.event}{audit.witness}" for name, audit in shown))
     if verbose:
-        say(*(f"Neighboring databases x and y: {pair}." for pair in pairs))
-        say("Rules that guess the database:")
-        say(*(f"{name}: {audit.event}{audit.witness}" for name, audit in results))
         say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if audit.power))
-    elif promises and (len(results) == 1 or len(pairs) > 1):
-        say(f"Databases x and y{f' of {name}' if len(results) > 1 else ''}: {worst.pair}.")
-    if promises and worst.verdict == "violated" and not verbose:
-        say(f"Rule that guesses the database: {worst.event}{worst.witness}")
-    say(_caption(audits, "" if verbose else " Databases, events and power: --verbose."))
+    say(caption(audits, "" if verbose else " Databases, events and power: --verbose."))
     steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
     for name, audit in promises:
         for sentence, commands in actions(audit, "--size"):
@@ -196,21 +183,18 @@ def show(
         which = "" if len(of) == len(promises) else f"{', '.join(of)}: "
         say(f"- {which}{sentence}")
         for command in _merged(chain.from_iterable(of.values())):
-            terminal.print(f"    {printable(command)}", soft_wrap=True)  # unwrapped, to be copied
+            print(f"    {printable(command)}")  # unwrapped, to be copied
 
 
-def _caption(audits: list[AuditResult], more: str) -> str:
+def caption(audits: list[AuditResult], more: str = "") -> str:
     """Return what the numbers of a table mean, and what they do not show."""
-    from audit.results.formatting import percent, row
+    from audit.results.formatting import CAUTION, row
 
     scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
     steps = {row(audit.summary())["neighbors"] for audit in audits}
     step = steps.pop() if len(steps) == 1 else "step between neighboring databases"
-    levels = sorted({audit.confidence for audit in audits})
-    sure = f" Lower bounds hold with {', '.join(map(percent, levels))} confidence." if len(levels) > 1 else ""
-    hidden = "a loss below the minimum detectable loss (power 0.8), or in other events, may stay hidden"
-    proof = f" A pass is no proof: {hidden}." if any(audit.verdict == "not refuted" for audit in audits) else ""
-    return f"Losses are {scales}, for one {step}.{sure}{proof}{more}"
+    caution = f" {CAUTION}" if any(audit.verdict == "not refuted" for audit in audits) else ""
+    return f"Losses are {scales}, for one {step}.{caution}{more}"
 
 
 def _merged(commands: Iterable[str]) -> list[str]:

@@ -92,7 +92,7 @@ def check(
     else:
         aside = sys.stdout if form in ("table", "line") else sys.stderr
         if saved.audits and form == "table":
-            show(saved.audits, as_json=False, known_bugs=saved.known_bugs, verbose=verbose)
+            show(saved.audits, saved.known_bugs, verbose=verbose)
         elif saved.audits:
             print(FORMS[form](saved.audits), end="")
         for name, record in saved.replays:  # a replay has no numbers for a table
@@ -128,32 +128,25 @@ def compare(
 
 
 def _show_changes(changes: tuple[Change, ...], total: dict[str, bool | int]) -> None:
-    from audit.io.terminal import console
+    from audit.io.terminal import console, say
     from audit.report.tables import comparison_table
     from audit.results.formatting import WARNING, number_of, percent
-
-    terminal = console()
-
-    def say(words: str, style: str = "") -> None:
-        terminal.print(printable(words), style=style, soft_wrap=True)
 
     if total["confidential"]:
         say(WARNING)
     for heading, style, kind in (("REGRESSION", "bold red", "regressions"), ("LESS POWER", "yellow", "weaknesses")):
         for change in changes:
             for words in getattr(change, kind):
-                say(f"{heading}: {change.name}: {words}", style)
+                say(f"{heading}: {change.name}: {words}", style=style)
     differing = [c for c in changes if c.counts != "identical" or c.regressions or c.weaknesses or c.notes]
     if differing:
-        terminal.print(comparison_table(differing))
+        console().print(comparison_table(differing))
     if same := len(changes) - len(differing):
         say(f"The same as before: {number_of(same, 'audit')}.")
     for change in differing:
         audits = [audit for audit in (change.old, change.new) if audit is not None]
-        say(f"{change.name}: {' -> '.join(dict.fromkeys(audit.event + audit.witness for audit in audits))}")
-    for change in differing:
-        for words in change.notes:
-            say(f"{change.name}: {words}")
+        events = " -> ".join(dict.fromkeys(audit.event + audit.witness for audit in audits))
+        say(*(f"{change.name}: {words}" for words in (events, *change.notes)))
     levels = sorted({result.confidence for change in changes if (result := change.new) is not None})
     say(
         f"Compared: {number_of(total['compared'], 'audit')}, of which {total['repeated']} with the same seed and "
@@ -182,6 +175,7 @@ def report(
     results: Saved,
     out: Annotated[
         Path | None,
+        {"metavar": "FILE"},
         "Page to write; replaces a report and nothing else. Default: report.html in the folder of the first results.",
     ] = None,
     public: Annotated[bool, "Leave out what could disclose data: events, labels, counts and names."] = False,

@@ -24,7 +24,7 @@ PAIRS = 60  # to try by default, if there are enough runs
 
 @dataclass(frozen=True)
 class LookOptions:
-    """How many pairs are tried, and how many of them are measured."""
+    """Pairs of databases."""
 
     pairs: Annotated[
         int | None,
@@ -51,7 +51,7 @@ def search(
 ) -> int:
     """Try many pairs of databases; measure those that seem to lose most."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets
-    from audit.io.terminal import console
+    from audit.io.terminal import say
     from audit.measure.search import FEWEST, SCREENED, search_loss
     from audit.results.formatting import percent
     from audit.sampling.streams import entropy_of, seed_sequence
@@ -76,7 +76,7 @@ def search(
         looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
         each, together = percent(outcome.results[0].confidence), percent(outcome.confidence)
         tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
-        console().print(f"{tried}, each at {each} confidence: {together} together.")
+        say(f"{tried}, each at {each} confidence: {together} together.")
     shared: dict[str, Any] = {"pairs": measured, "command": "search", "seed": entropy}
     tasks = []
     for number, result in enumerate(outcome.results, 1):

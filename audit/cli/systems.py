@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
 from audit.cli.exits import WITHIN
-from audit.cli.helps import Complete
+from audit.cli.helps import Sectioned
 from audit.cli.inputs.options import suggestion, with_options
 
 __all__ = ["list_systems", "run_system"]
-
-WIDEST = 120  # columns of a readable line
 
 
 @with_options
@@ -27,7 +24,7 @@ def list_systems(
 ) -> int:
     """List systems, benchmarks of the literature and known bugs by name."""
     from audit.installed import plugin
-    from audit.io.terminal import console
+    from audit.io.terminal import say
 
     known = plugin("systems").systems()
     begins = re.compile(rf"(?<!\w){re.escape(word.strip())}", re.IGNORECASE)
@@ -42,32 +39,20 @@ def list_systems(
     if as_json:
         print(json.dumps(rows, indent=1))
         return WITHIN
-    width = min(console().width, WIDEST)
-
-    def write(text: str, indent: int, further: int = 6) -> None:
-        layout: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}  # of names
-        print(fill(text, width, initial_indent=" " * indent, subsequent_indent=" " * further, **layout))
-
-    groups = dict.fromkeys(row["group"] for row in rows.values())  # in the order of the systems
-    for number, group in enumerate(groups):
-        print("\n" * (number > 0) + f"{group[0].upper()}{group[1:]}")
+    for number, group in enumerate(dict.fromkeys(row["group"] for row in rows.values())):  # in the order of the systems
+        say(*[""] * (number > 0), f"{group[0].upper()}{group[1:]}")
         members = {name: row for name, row in rows.items() if row["group"] == group}
         if not word:
-            write(", ".join(members), 2, 2)
-            continue
-        for name, row in members.items():
-            parts = {"promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
+            say(", ".join(members))
+        for name, row in members.items() if word else ():
+            parts = {"Promise": [row["promise"]], **{part: row[part] for part in ("pairs", "stages", "presets")}}
             facts = "; ".join(f"{part} {', '.join(words)}" for part, words in parts.items() if words)
-            write(f"{name}: {row['about']}", 2)
-            write(facts, 6)
-    notes = dict.fromkeys(f"{pair}: {note}" for name in rows if word for pair, note in known[name].pair_notes.items())
+            say(f"- {name}: {row['about']} {facts}")
+    notes = dict.fromkeys(f"- {pair}: {note}" for name in rows if word for pair, note in known[name].pair_notes.items())
     if notes:
-        print("\nPairs")
-    for note in notes:
-        write(note, 2)
+        say("", "Pairs", *notes)
     if not word:
-        print()
-        write("`plaudit list WORD` says what those with it in their names are, and what they promise.", 0, 0)
+        say("", "`plaudit list WORD` says what those with it in their names are, and what they promise.")
     return WITHIN
 
 
@@ -86,4 +71,4 @@ def run_system(context: typer.Context) -> int:
     """Run a command of the systems, which read its options."""
     from audit.installed import plugin
 
-    return int(plugin("systems").run(context.info_name, context.args, Complete))
+    return int(plugin("systems").run(context.info_name, context.args, Sectioned))

@@ -8,15 +8,11 @@ import shlex
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from audit.cli.audit import audit
 from audit.cli.exits import exit_code, run_typed
 from audit.cli.inputs.options import with_options
-from audit.cli.run_audits import NOT_IN_COMMAND
+from audit.cli.run_audits import NOT_IN_COMMAND, caption
 from audit.cli.saved import Saved, audits_in
 from audit.io.temporary import SPILLED, temporary_folder
-from audit.io.text import printable
 
 if TYPE_CHECKING:
     from audit.results import AuditResult
@@ -25,11 +21,10 @@ __all__: list[str] = []
 
 ELSEWHERE = NOT_IN_COMMAND - {"targets", "seed"}  # options that a recorded command must not have
 SCOPE = (
-    "That numbers follow from their counts does not show that the counts are real: whoever writes a file can make up "
-    "counts, confidence, claim, witness, weights and names that fit, and the checksum. What helps is --rerun, which "
-    "repeats an audit by its command and seed, or the signature of whoever sent it."
+    "This does not show that the counts are real: a writer can make up all that a file holds, and its checksum. Better "
+    "evidence: --rerun, which repeats an audit by its command and seed, or the sender's signature."
 )
-RERUN = "A rerun shows what the code and data of this folder give, which the commands name: look at them, too."
+RERUN = "A rerun shows what the code and data of this folder give: look at them, too. The commands name them."
 TOLERANCE = 1e-6  # relative, for floats: versions of scipy round differently
 
 
@@ -39,30 +34,35 @@ def verify(
     rerun: Annotated[bool, "Repeat the audits. This runs the commands in the files: read them first."] = False,
 ) -> int:
     """Recompute bounds and verdicts of saved audits. With --rerun also make them again."""
+    from audit.io.terminal import console, say
+    from audit.report.tables import audit_table
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result
 
-    verdicts = []
+    verdicts, audits = [], []
     for path in results:
         saved = audits_in(path)  # also checks the checksums
         for name, result in saved.audits:
             label = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)
-                again = f"; made again by `{_made_again(result)}`, it is the same" if rerun else ""
+                again = f"; made again by `{_made_again(result)}`: the same" if rerun else ""
             except ValueError as error:
                 raise ValueError(f"{label}: {error}") from None
-            witness = "; the witness of an unbounded loss is the exact law's" if result.support is not None else ""
-            print(printable(f"{label}: whole, and its numbers follow from its counts{witness}{again}. {result}"))
+            witness = "; the exact law gives the witness of an unbounded loss" if result.support is not None else ""
+            say(f"{label}: file intact; bound and verdict recomputed{witness}{again}.")
+        audits += saved.audits
         verdicts += saved.verdicts
         if words := bugs_found(saved.audits, saved.known_bugs):
-            print(printable(f"{path}: {words}"))
-    print(RERUN if rerun else SCOPE)
+            say(f"{path}: {words}")
+    console().print(audit_table(audits))
+    say(f"{caption([audit for _, audit in audits])} {RERUN if rerun else SCOPE}")
     return exit_code(verdicts)
 
 
 def _made_again(result: AuditResult) -> str:
     """Repeat an audit by its command, raise an error if the results differ, and return the command."""
+    from audit.cli.app import commands  # which imports this module
     from audit.results.files import findings
     from audit.results.folder import read_audits
 
@@ -76,9 +76,7 @@ def _made_again(result: AuditResult) -> str:
     if words[:2] != ["plaudit", "audit"]:
         hint = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
         raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {hint}")
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(audit)
-    typed: Any = typer.main.get_command(app)
+    typed = commands().commands["audit"]
     with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
         options = [word.partition("=")[0] for word in words[2:]]
         elsewhere = {

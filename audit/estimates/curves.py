@@ -70,7 +70,7 @@ def _lag_tail(pooled: Floats, *, lag: float | None = None, at: ArrayLike | None 
         features=features,
         loss=loss,
         settings={"lag": float(people)},
-        assumption=f"groups: {people:.4g} people more shift an error by as much, and share the loss evenly",
+        assumption=f"groups: {people:.4g} more people shift the error by {people:.4g}; all share the loss equally",
     )
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
-from audit.io.text import shown
+from audit.io.text import printable, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["at_work", "console", "guarded", "has_room"]
+__all__ = ["at_work", "console", "guarded", "has_room", "say"]
 
 WIDTH = 150  # columns, if the output is no terminal
 THREAD = 2**26  # bytes of address space: more than a thread needs
@@ -46,6 +46,13 @@ def console(*, stderr: bool = False) -> Console:
     if not terminal.is_terminal:
         terminal.width = WIDTH
     return terminal
+
+
+def say(*lines: str, style: str = "") -> None:
+    """Print lines, of which a terminal wraps each between words."""
+    output = console()
+    if lines:  # one call, since there may be thousands
+        output.print("\n".join(map(printable, lines)), style=style, soft_wrap=not output.is_terminal)
 
 
 @contextmanager

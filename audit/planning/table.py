@@ -47,10 +47,7 @@ class PlanTable:
     def assumes(self) -> str:
         """The mechanism that the plan is for, in words."""
         law = method_for(self.claim, 1, 0.5).assumed(self.audit["share"])
-        return (
-            f"Assumes {law}. A mechanism of the same loss that hides it better, in rare events or in one entry of "
-            "many, needs more."
-        )
+        return f"Assumes {law}. A loss that is hidden in rare events, or in one entry of many, needs more."
 
     def to_frame(self) -> Any:
         """Return a data frame with one row per violation."""

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.cells import cell_len
+from rich.console import Group
 from rich.measure import Measurement
-from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
 from audit.io.text import printable
-from audit.report.formats import Named
+from audit.report.formats import RIGHT, Named
 from audit.results import Verdict
-from audit.results.formatting import COLUMNS, percent, row
+from audit.results.formatting import COLUMNS, row
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from audit.replay.result import Replay
     from audit.review.compare import Change, Counted
 
-__all__ = ["Fitted", "audit_table", "comparison_table", "replay_table"]
+__all__ = ["LOOK", "Fitted", "audit_table", "comparison_table", "replay_table"]
 
 LONGEST = 60  # characters of the name of a query
 LOOK: dict[str, Any] = {"box": box.SIMPLE_HEAD, "pad_edge": False, "collapse_padding": True, "show_edge": False}
 STYLES: dict[Verdict, str] = {"violated": "bold red", "not refuted": "green", "no power": "yellow"}
-RIGHT = ("promised", "measured", "detectable")  # right-aligned
+ALWAYS = ("name", "promised", "measured", "detectable", "verdict")  # columns of audits; others only if they differ
 FATES: dict[Counted, str] = {"changed": "bold", "missing": "bold red", "new": "bold"}
 
 
@@ -51,15 +51,12 @@ class Fitted:
         if width - sum(map(_folded, self.table.columns)) <= options.max_width:
             yield self.table
             return
-        first, *others = self.table.columns
-        headings = [" ".join(str(column.header).split("\n")) for column in others]
-        for name, *cells in zip(first.cells, *(column.cells for column in others), strict=True):
-            yield Text(f"{name}", overflow="fold")
-            facts = Table.grid(padding=(0, 2, 0, 0))
-            for heading, cell in zip(headings, cells, strict=True):
-                value = cell if isinstance(cell, Text) else Text(str(cell))
-                facts.add_row(heading, Text(" ".join(value.plain.split("\n")), style=value.style, overflow="fold"))
-            yield Padding(facts, (0, 0, 1, 2))
+        for cells in zip(*(column.cells for column in self.table.columns), strict=True):
+            lines = [Text(str(cells[0]), overflow="fold")]
+            for column, cell in list(zip(self.table.columns, cells, strict=True))[1:]:
+                heading, value = (" ".join(str(text).split("\n")) for text in (column.header, cell))
+                lines.append(Text.assemble(f"  {heading}: ", (value, getattr(cell, "style", "")), overflow="fold"))
+            yield Group(*lines)
 
 
 def _folded(column: Column) -> int:
@@ -73,12 +70,11 @@ def _folded(column: Column) -> int:
 
 def audit_table(audits: Named) -> Fitted:
     """Return a table with one row for each audit. Events are left out: their text is too long."""
-    levels = {percent(audit.confidence) for _, audit in audits}
-    columns = COLUMNS | {"name": "algorithm"}
+    columns, rows = COLUMNS | {"name": "algorithm"}, [row(audit.summary(name)) for name, audit in audits]
+    levels = {cells["confidence"] for cells in rows}
     columns["measured"] += f" ({levels.pop()})" if len(levels) == 1 else ""
-    rows = [row(audit.summary(name)) for name, audit in audits]
-    several = len({cells["neighbors"] for cells in rows}) > 1  # else they stand below the table
-    keys = ("name", "promised", *(["neighbors"] if several else []), "measured", "detectable", "verdict")
+    several = {key for key in ("neighbors", "confidence") if len({cells[key] for cells in rows}) > 1}
+    keys = [key for key in columns if key in several or key in ALWAYS]
     table = Table(**LOOK)
     for key in keys:
         table.add_column(columns[key], no_wrap=key != "neighbors", justify="right" if key in RIGHT else "left")

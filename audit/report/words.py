@@ -10,7 +10,7 @@ from audit.methods.method import NAMED, Method
 from audit.report.figures import excess
 from audit.results import AuditResult, Design, Verdict
 from audit.results.formatting import NEIGHBORS, at_least, at_most, nearest, number_of, percent, row, texts
-from audit.results.power import SCATTERED, largest_bound, rate, reach, where
+from audit.results.power import largest_bound, reach
 
 __all__ = [
     "actions",
@@ -97,10 +97,7 @@ def meaning(result: AuditResult) -> list[str]:
         strictest = f"the smallest {claim.parameter} that the runs do not refute allows {proved} times in 100."
         return [f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}"]
     if result.verdict == "no power":
-        return [
-            "The runs are too few to detect even twice the promised loss.",
-            "They say nothing for or against the promise.",
-        ]
+        return ["The runs cannot detect even twice the promised loss. They say nothing for or against the promise."]
     least = f"{sure} the true {claim.parameter} is {cells['measured']} or more."
     doubt = f"This neither refutes nor proves the promised {cells['promised']}: the true one may be larger."
     return [least if result.measured.budget else "These runs prove no loss at all.", doubt]
@@ -143,8 +140,7 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
             advice.append((only, []))
         return advice
     if result.verdict == "no power":
-        again = f"Audit again with {remedy(result, option) or 'more runs'}."
-        return [(again, [])]
+        return [(f"Audit again with {remedy(result, option) or 'more runs'}.", [])]
     saved, share = result.provenance.get("next"), excess(result)
     several = saved if isinstance(saved, list) else [saved]  # earlier files have a string, forged ones anything
     commands = [command for command in several if isinstance(command, str)]
@@ -181,8 +177,8 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
     sure = " to ".join(dict.fromkeys(map(percent, (levels[0], levels[-1]))))
     steps = " or ".join(sorted({_step(result) for _, result in audits}))
     sentences.append(
-        f"An audit runs an algorithm many times on two databases that differ by {steps}, and measures how well its "
-        f"releases tell the two apart. A violation is stated at {sure} confidence."
+        f"An audit runs an algorithm many times on two databases that differ by {steps}. It measures how well releases "
+        f"tell the two apart. A violation is stated at {sure} confidence."
     )
     if not (violated and alone):
         sentences.append("A promise that is not refuted is not proved: smaller or rarer losses stay hidden.")
@@ -191,18 +187,10 @@ def quotable(audits: Sequence[tuple[str, AuditResult]]) -> str:
 
 def unseen(result: AuditResult) -> list[str]:
     """Return sentences on losses that this audit could have missed, besides those that every audit can miss."""
-    sentences = []
-    if result.verdict != "violated":
-        less = f"Found with probability below 0.8: a loss below {at_most(result.detectable)} in {where(result)}."
-        missed = "Any loss in other events may have been missed."
-        known = result.far_below_claim or result.detectable == math.inf
-        sentences = [reach(result)] if known else [less, missed]
-        if math.isfinite(result.rare) and not result.redacted:
-            value = "a value, word or failure that only one database gives"
-            rarer = f"if it occurs less often than {rate(result.rare)}"
-            sentences += [f"Found with probability below 0.8: {value}, {rarer}.", SCATTERED]
+    known = result.verdict == "violated" or result.far_below_claim or result.detectable == math.inf
     return [
-        *sentences,
+        *(() if result.verdict == "violated" else result.power or (reach(result),)),
+        *([] if known else ["Any loss in other events may have been missed."]),
         "How large the loss is, or whether it has a limit: a lower bound never says."
         if result.ceiling == math.inf
         else f"That a loss exceeds {at_most(result.ceiling)}, the largest possible bound from so many runs.",

@@ -11,6 +11,7 @@ from audit.claims import Relation
 from audit.io.text import printable
 
 __all__ = [
+    "CAUTION",
     "COLUMNS",
     "CONFIDENTIAL",
     "NEIGHBORS",
@@ -28,7 +29,10 @@ __all__ = [
 ]
 
 CONFIDENTIAL = "CONFIDENTIAL"
-WARNING = f"{CONFIDENTIAL}: the databases behind these audits are, and so are events, counts and labels."
+WARNING = f"{CONFIDENTIAL}: results of confidential data. `plaudit report --public` leaves out what discloses them."
+CAUTION = (
+    "A pass is no proof: a loss below the minimum detectable loss (power 0.8), or in other events, may stay hidden."
+)
 NEIGHBORS: dict[Relation, str] = {"add_remove": "{} added or removed", "replace_one": "{} replaced"}
 DIGITS = 4
 LARGE = 6  # digits before the point; larger numbers are written with an exponent

@@ -11,13 +11,12 @@ from typing import Any
 from audit.installed import plugin
 from audit.io.files import write_atomically
 from audit.io.html import as_html
-from audit.results.formatting import COLUMNS, WARNING, row
+from audit.results.formatting import CAUTION, COLUMNS, WARNING, row
 
 __all__ = ["Reported", "audit_html", "audits_html", "frame"]
 
 SHOWN = ("promised", "neighbors", "measured", "confidence", "detectable", "event", "witness", "runs", "pair", "seed")
 OF_SEVERAL = ("name", "promised", "neighbors", "measured", "detectable", "verdict", "pair")
-CAUTION = "A pass is no proof: a loss below the minimum detectable loss, or in other events, may stay hidden."
 
 
 def audit_html(summary: Mapping[str, Any], notes: Sequence[str]) -> str:

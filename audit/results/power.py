@@ -7,12 +7,13 @@ from typing import Any
 
 from audit.results.formatting import at_least, at_most
 
-__all__ = ["SCATTERED", "is_far", "largest_bound", "power", "rate", "reach", "where"]
+__all__ = ["is_far", "largest_bound", "power", "reach"]
 
 # In units of the excess of the minimum detectable loss over the promise: if the loss equalled the promise, a bound this
 # far below it would occur with probability 0.01.
 FAR = 1.6
 LITTLE = 0.1  # of the promise: a smaller bound always counts as far below it
+BELOW = "Found with probability below 0.8"
 SCATTERED = (
     "Values that are scattered, new each time, of another type or in changing places may occur more often unseen."
 )
@@ -27,14 +28,10 @@ def power(result: Any) -> tuple[str, ...]:
     """Return sentences on losses that an audit without a violation could have missed."""
     sentences = [reach(result)]
     if math.isfinite(result.rare):
-        value = "A value, word or failure that only one database gives is found with probability 0.8 if it occurs"
-        sentences.append(f"{value} {rate(result.rare)}. It must always be the same and in the same place. {SCATTERED}")
+        rare = "in every run" if result.rare < 2 else f"once in {math.floor(result.rare):,} runs"
+        value = "a value, word or failure that only one database gives"
+        sentences.append(f"{BELOW}: {value}, if it occurs less often than {rare}. {SCATTERED}")
     return tuple(sentences)
-
-
-def rate(rare: float) -> str:
-    """Return in words how often something occurs, at least, that occurs once in so many runs."""
-    return "in every run" if rare < 2 else f"once in {math.floor(rare):,} runs"
 
 
 def reach(result: Any) -> str:
@@ -49,10 +46,10 @@ def reach(result: Any) -> str:
             f"Nothing near the promise was found: the bound is {share}% of it. A loss elsewhere than in the counted "
             "event may be larger, so no minimum detectable loss is announced."
         )
-    return f"A loss of {at_most(result.detectable)} is found with probability 0.8 if it lies in {where(result)}."
+    return f"{BELOW}: a loss below {at_most(result.detectable)} in {_where(result)}."
 
 
-def where(result: Any) -> str:
+def _where(result: Any) -> str:
     """Describe the event with the minimum detectable loss; in old files, the one with the largest share of error."""
     if result.redacted:
         return "the counted event"

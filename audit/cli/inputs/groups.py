@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from audit.claims.families import claim_forms
-from audit.cli.helps import FOLDER, HELP_ALL
+from audit.cli.helps import HELP_ALL
 from audit.cli.inputs import HEADER
 from audit.cli.inputs.options import SETTINGS, known_names
 from audit.cli.inputs.parameters import read_parameters
@@ -29,7 +29,7 @@ Verbose = Annotated[bool, "Also print the databases, events and power."]
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """The data of the databases, the settings of the mechanism, and its promise."""
+    """Data, mechanism and promise."""
 
     data: Annotated[
         str | None,
@@ -86,7 +86,7 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class DatabaseOptions:
-    """How the two databases differ, beyond one person in a cell."""
+    """How the two databases differ."""
 
     cells: Annotated[str, "Choose areas by count: smallest,largest,empty, or some of these."] = ""
     people: Annotated[int, "By how many people the databases differ. The bound is divided as group privacy allows."] = 1
@@ -108,7 +108,7 @@ class DatabaseOptions:
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """The backend of the runs, and the number of parallel jobs."""
+    """Where the work runs."""
 
     backend: Annotated[
         str,
@@ -128,8 +128,8 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """Where results go, and what is printed of them."""
+    """Results."""
 
-    out: Annotated[Path | None, FOLDER, "Folder for results (JSON). Existing results stay."] = None
+    out: Annotated[Path | None, "Folder for results (JSON). Existing results stay."] = None
     verbose: Verbose = False
     as_json: AsJson = False

@@ -27,7 +27,8 @@ SETTINGS = {  # names that --set accepts besides the parameters of a mechanism
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make each field of a dataclass parameter an option of typer, and call the command with the dataclass."""
     # An option is `Annotated[type, "help"]`. Its names, if they differ from the field's, and a dict of other arguments
-    # of typer come before the help. A bool is a flag without a --no- form.
+    # of typer come before the help. A bool is a flag without a --no- form. The docstring of a dataclass is the title of
+    # its section in the help.
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -39,7 +40,9 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=hints[field.name])
                 for field in fields(record)
             ]
-        parameters += [option.replace(annotation=_for_typer(option.name, option.annotation)) for option in options]
+        section = inspect.getdoc(record).rstrip(".") if is_dataclass(record) else None
+        for option in options:
+            parameters.append(option.replace(annotation=_for_typer(option.name, option.annotation, section)))
 
     @wraps(command)
     def run(*arguments: Any, **values: Any) -> Any:
@@ -52,13 +55,13 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _for_typer(name: str, hint: Any) -> Any:
+def _for_typer(name: str, hint: Any, section: str | None) -> Any:
     kind, *words = get_args(hint) or [hint]
     if not words or not isinstance(words[-1], str):  # for example a typer.Argument
         return hint
     settings = {key: value for part in words if isinstance(part, dict) for key, value in part.items()}
     names = [part for part in words[:-1] if isinstance(part, str)] or [f"--{name.replace('_', '-')}"]
-    return Annotated[kind, typer.Option(*names, help=words[-1], **settings)]
+    return Annotated[kind, typer.Option(*names, help=words[-1], rich_help_panel=section, **settings)]
 
 
 def known_names(beginning: str) -> list[str]:

@@ -10,8 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from audit.cli.app import EXAMPLES, FUNCTIONS
-from audit.cli.app import _commands as commands
+from audit.cli.app import EXAMPLES, FUNCTIONS, commands
 from audit.cli.exits import words_of
 from audit.cli.inputs.options import known_names
 from audit.installed import plugin
@@ -25,14 +24,14 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
     assert (outcome.code, outcome.err) == (WITHIN, "")
     text, groups = " ".join(outcome.out.split()), {name: row["group"].lower() for name, row in listed.items()}
     for name, row in listed.items():
-        assert f" {name}: {row['about']} promise {row['promise']}" in text
+        assert f" {name}: {row['about']} Promise {row['promise']}" in text
     headings = [line.lower() for line in outcome.out.splitlines() if line[:1].strip()]
-    assert headings == [*dict.fromkeys(groups.values()), "pairs"]
+    assert [one for one in headings if one[0] != "-"] == [*dict.fromkeys(groups.values()), "pairs"]
     assert [groups[name] for name in ("SVT5", "gdpc-twice")] == ["benchmarks", "known bugs"]
     assert "; pairs joined; stages measurements, thresholded, counted" in text
-    assert "promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr " in text
-    assert "  VAL: both databases are valid" in outcome.out.splitlines()
-    assert len(re.findall(r"^  shown: ", outcome.out, re.MULTILINE)) == 1
+    assert "Promise rho 1.257 (add/remove); pairs VAL, DER, API; presets us, pr " in text
+    assert "- VAL: both databases are valid" in outcome.out.splitlines()
+    assert len(re.findall(r"^- shown: ", outcome.out, re.MULTILINE)) == 1
     topdown = {"pairs": ["replaced", "added"], "presets": ["e2e-1940", "pl94-2020", "h1", "micro"]}
     assert listed["topdown"] == listed["topdown"] | topdown | {"relation": "replace_one"}
 
@@ -40,11 +39,11 @@ def test_list_tells_the_systems_apart(plaudit: Command) -> None:
 def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> None:
     outcome, listed = plaudit("list"), strict(plaudit("list", "--json").out)
     assert set(listed) <= set(outcome.out.replace(",", " ").split())
-    assert "promise epsilon" not in outcome.out
+    assert "Promise epsilon" not in outcome.out
     for word in ("RDPC", "known bug"):  # in names, descriptions and groups
         told = plaudit("list", word).out
         for name, row in listed.items():
-            assert (f"\n  {name}: " in told) == (word.lower() in f"{name} {row}".lower())
+            assert (f"\n- {name}: " in told) == (word.lower() in f"{name} {row}".lower())
     of_words = {name for name, row in listed.items() if re.search(r"\bons\b", f"{name} {row['about']}".lower())}
     assert set(strict(plaudit("list", "ons", "--json").out)) == of_words  # and no implementations
     assert refused(plaudit("list", "gdcp"), "no name or description has the word 'gdcp': did you mean gdpc?")

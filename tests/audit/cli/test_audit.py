@@ -134,7 +134,7 @@ def test_who_gave_no_seed_and_saves_nothing_is_told_how_to_see_the_same_again(pl
 )
 def test_audits_of_a_file_are_confidential_unless_it_is_public(plaudit, options, confidential) -> None:
     words = ("audit", "mine:noisy", "--claim", "pure:1", "--size", "100", "--seed", "1", "--data", *options.split())
-    assert plaudit(*words).out.startswith("CONFIDENTIAL: these audits are of confidential data") == confidential
+    assert plaudit(*words).out.startswith("CONFIDENTIAL: results of confidential data. ") == confidential
 
 
 @pytest.mark.parametrize(

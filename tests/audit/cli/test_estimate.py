@@ -59,7 +59,7 @@ def test_the_words_say_what_is_taken_for_granted_and_that_it_is_no_bound(plaudit
     outcome = plaudit("estimate", "rdpc-all", "--method", "direct", "--runs", "2000", "--seed", "1")
     first, promise, changed, entry, *assumed = outcome.out.splitlines()
     assert first.endswith("(95%, of chance alone), for one person. An estimate, not a bound.")
-    assert (promise, changed) == ("Promise: epsilon 1 (add/remove).", "The pair changes 4 entries.")
+    assert (promise, changed) == ("Promise: epsilon 1 (add/remove).", "Entries that the pair changes: 4.")
     assert entry.startswith("From 2,000 x 1 outputs, by entry [0]")
     assert {line[:2] for line in assumed} == {"- "}
     several = plaudit("estimate", "nist", "--runs", "30").out

@@ -22,7 +22,7 @@ FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "en
 )
 def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, looked, pair):
     """False alarm: 1e-3 each; 1 s for a search among tables."""
-    outcome = plaudit("search", *FEW, *arguments)
+    outcome = plaudit("search", *FEW, *arguments, "--verbose")
     assert (outcome.code in (WITHIN, NO_POWER), outcome.err) == (True, "")
     assert outcome.out.startswith(f"{looked}, each at ")
     assert "99.9% together.\n" in outcome.out

@@ -156,7 +156,7 @@ def test_every_form_says_what_is_confidential():
         assert ("CONFIDENTIAL" in FORMS[form](named)) == (form != "json")
         assert "CONFIDENTIAL" not in FORMS[form](named[:1])
     assert json.loads(to_json(named))["secret"]["confidential"] is True
-    assert to_markdown(named).startswith("**CONFIDENTIAL: the databases behind")
+    assert to_markdown(named).startswith("**CONFIDENTIAL: results of")
     assert len(parsed(to_markdown(named))) == 3 * len(COLUMNS)
     assert [record["confidential"] for record in csv.DictReader(to_csv(named).splitlines())] == ["", "CONFIDENTIAL"]
 

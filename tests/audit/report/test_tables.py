@@ -73,7 +73,7 @@ def test_nothing_is_cut_off(width):
     assert max(map(len, text.splitlines())) <= width
     words, _ = rows(table)
     headings = [*HEADERS[:2], NEIGHBORS, *HEADERS[2:]]  # which differ here
-    headings = headings if "─" in text else headings[1:] * len(words)  # a paragraph begins with a name
+    headings = headings if "─" in text else [f"{one}:" for one in headings[1:]] * len(words)  # after a name
     assert letters(text) - letters("─" * 10 * width) == letters(*headings, *(cell for row in words for cell in row))
     assert [word for row in words for cell in row for word in cell.split() if word not in text] == []  # none is broken
 

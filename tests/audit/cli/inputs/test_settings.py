@@ -47,12 +47,12 @@ def test_doctor_says_what_works_here(plaudit: Command) -> None:
     lines = told.out.splitlines()
     extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
     for words in (
-        f"  plaudit: {metadata.version('plaudit')}, in ",
+        f"- plaudit: {metadata.version('plaudit')}, in ",
         f"numpy {metadata.version('numpy')}",
-        "  tested now: secure: exact, on the operating system's entropy",
-        "  seed: 7",
-        "  pytest plugin: on",
-        *(f"  extra {extra}: " for extra in extras),
+        "- tested now: secure: exact, on the operating system's entropy",
+        "- seed: 7",
+        "- pytest plugin: on",
+        *(f"- extra {extra}: " for extra in extras),
     ):
         assert any(words in line for line in lines), words
 
@@ -63,9 +63,9 @@ def test_doctor_says_what_is_missing(plaudit: Command, monkeypatch: pytest.Monke
     monkeypatch.setattr("audit.results.provenance.version_of", lambda package: "")
     monkeypatch.setitem(sys.modules, "opendp", None)
     lines = plaudit("doctor").out.splitlines()
-    assert "  extra census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
-    assert "  none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
-    assert "  none: [tool.plaudit] of pyproject.toml may hold size, confidence, seed, report" in lines
+    assert "- extra census: without duckdb, numba, piqp: pip install 'plaudit[census]'" in lines
+    assert "- none: secure noise needs the extra release: pip install 'plaudit[release]'" in lines
+    assert "- none: [tool.plaudit] of pyproject.toml may hold size, confidence, seed, report" in lines
     assert any(line.endswith("has the name of one of its packages") for line in lines)
 
 

@@ -71,4 +71,4 @@ def test_what_others_wrote_begins_no_line(plaudit: Command) -> None:
     audited(event="one\nforged", pair="two\nforged", verdict="no power", detectable=3.0).to_json("out/a\nforged.json")
     lines = plaudit("check", "out", "--verbose").out.splitlines()
     assert not [line for line in lines if line.startswith("forged")]
-    assert any("a forged: one forged" in line for line in lines)
+    assert any("Rule of a forged that guesses the database: one forged" in line for line in lines)
