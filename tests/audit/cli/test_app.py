@@ -64,27 +64,21 @@ def test_no_command_is_the_help_and_not_a_pass(plaudit: Command) -> None:
     assert "Exit codes" in outcome.out
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_examples_of_the_help_are_taken_as_they_are(plaudit: Command, name: str) -> None:
+@pytest.mark.parametrize("name", ["", *FUNCTIONS, "release", "explore", "release topdown", "explore phsafe"])
+def test_a_help_is_short_and_whole_and_its_examples_are_taken_as_they_are(plaudit: Command, monkeypatch, name: str):
+    monkeypatch.setenv("COLUMNS", "80")
+    brief = plaudit(*name.split(), "--help").out
+    whole = plaudit(name, "--help-all").out if "--help-all" in brief else brief
+    assert brief.count("\n") <= 60
+    assert re.findall(r"[a-z]\.\.\.$|<\w+", f"{brief}{whole}", re.MULTILINE) == []  # cut off, or a type of Python
+    options = [one for one in commands().commands[name].params if one.opts[0][0] == "-"] if name in FUNCTIONS else []
+    assert {one.opts[0] for one in options} <= {*re.findall(r"^  (--[a-z-]+)", whole, re.MULTILINE)}
     examples = [example for example in EXAMPLES if example.split()[:2] == ["plaudit", name]]
-    shown = plaudit(name, "--help").out
-    assert examples
+    assert bool(examples) == (name in FUNCTIONS)
     for example in examples:
-        assert f"\n    {example}\n" in shown
+        assert f"\n    {example}\n" in brief
         with commands().commands[name].make_context(name, example.split()[2:]) as context:  # parsed, and not run
             assert not context.args
-
-
-@pytest.mark.parametrize("words", ["", *FUNCTIONS, "release", "explore", "release topdown", "explore phsafe"])
-def test_a_help_is_short_whole_and_names_no_type_of_python(plaudit: Command, monkeypatch, words: str) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    brief = plaudit(*words.split(), "--help").out
-    whole = plaudit(*words.split(), "--help-all").out if "--help-all" in brief else brief
-    assert brief.count("\n") <= 60
-    assert re.findall(r"[a-z]\.\.\.$|<\w+", f"{brief}{whole}", re.MULTILINE) == []
-    options = set(re.findall(r"^  --[a-z-]+", whole, re.MULTILINE))
-    known = commands().commands[words].params if words in FUNCTIONS else ()
-    assert {f"  {one.opts[0]}" for one in known if one.opts[0].startswith("--")} <= options
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -15,9 +15,9 @@ SAFE = " [31mred ]8;;http://x  2J [bold]:smile:[/bold]"
 
 
 @contextmanager
-def on_screen(monkeypatch):
+def on_screen(monkeypatch, width=200):
     """Show what a test prints on a terminal: within the test, since pytest sets the streams when it begins."""
-    for name, value in {"TERM": "xterm-256color", "COLUMNS": "200", "NO_COLOR": None, "FORCE_COLOR": None}.items():
+    for name, value in {"TERM": "xterm-256color", "COLUMNS": str(width), "NO_COLOR": None, "FORCE_COLOR": None}.items():
         monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
     found = io.StringIO()
     found.isatty = lambda: True  # a terminal, as far as a program can tell

@@ -17,20 +17,10 @@ from audit import measure_loss
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
+from audit.report import words as wording
 from audit.report.figures import END, MOST, loss_bar, loss_curve, privacy_profiles
 from audit.report.page import build_report, origin, public_origin, reproduction
-from audit.report.words import (
-    actions,
-    assumptions,
-    event_class,
-    headline,
-    meaning,
-    promise,
-    quotable,
-    remedy,
-    unseen,
-    visible,
-)
+from audit.report.words import actions, assumptions, event_class, headline, meaning, promise, remedy, unseen, visible
 from audit.results import ONE_RUN
 from tests.audit.report.hostile import PAYLOADS, Page
 from tests.helpers import audited, estimated
@@ -115,7 +105,7 @@ def test_every_verdict_can_be_read_aloud(family, relation):
         result = audited(**changes, claim=family(1.0, relation=relation), measured=bound, relation=relation)
         result = result.redact() if redacted else result
         said = [promise(result), *meaning(result), *unseen(result), *assumptions(result), *result.power]
-        said += [quotable([("a", result)] * number) for number in (1, 2)]
+        said += [wording.quotable([("a", result)] * number) for number in (1, 2)]
         assert [one for words in (*said, *(step for step, _ in actions(result))) for one in stumbles(words)] == []
 
 

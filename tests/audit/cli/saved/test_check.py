@@ -1,6 +1,8 @@
 """`plaudit check` and `verify`: saved audits are what they were, or are refused by name."""
 
+import math
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from audit.results import AuditResult
 from audit.results.folder import read_audits
 from tests.audit.cli.desk import QUICK, VIOLATION, WITHIN, Command, refused, results, strict
+from tests.audit.io.test_terminal import on_screen
 from tests.helpers import audited
 
 
@@ -38,6 +41,22 @@ def test_what_is_saved_is_checked_to_the_same_table_and_code(plaudit: Command) -
     assert sorted(checked.out.split()) == sorted(table.split())
     saved = results(plaudit("check", "deep/er", "--json"))
     assert saved["gdpc"].to_dict() == dict(read_audits(Path("deep/er")))["gdpc"].to_dict()
+
+
+@pytest.mark.parametrize(("width", "most"), [(60, 17), (80, 13), (100, 12)])  # `plaudit audit --out` has one more
+def test_four_audits_are_a_few_lines_that_a_terminal_wraps(
+    plaudit: Command, monkeypatch, width: int, most: int
+) -> None:
+    for name in ("gdpc", "rdpc", "rdpc-all", "adpc"):
+        command = f"plaudit audit {name} --data morocco --epsilon 1.0 --cells smallest,largest"
+        audited(provenance={"next": [command]}).to_json(f"out/{name}.json")
+    with on_screen(monkeypatch, width) as screen:
+        plaudit("check", "out")
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.getvalue()).splitlines()]
+    assert sum(math.ceil(len(line) / width) for line in lines) <= most
+    assert max(len(line) for line in lines if not line.startswith("    plaudit")) <= width
+    for words in ("(95%)", "for one person added or removed", "A pass is no proof", "events and power: --verbose"):
+        assert words in " ".join(" ".join(lines).split())
 
 
 def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out: Path) -> None:
