@@ -25,7 +25,7 @@ from audit.cli.systems import list_systems, run_system
 from audit.cli.verify import verify
 from audit.io.terminal import guarded
 
-__all__ = ["commands", "main"]
+__all__ = ["main"]
 
 HELP = """Audit differentially private algorithms.
 
@@ -87,7 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> int:
-    code = run_typed(commands(), "plaudit", arguments or ["--help"], _defaults(arguments))
+    code = run_typed(_commands(), "plaudit", arguments or ["--help"], _defaults(arguments))
     return code if arguments else USAGE
 
 
@@ -106,7 +106,7 @@ def _completed(instruction: str) -> int:
     from typer.completion import shell_complete
 
     completion_init()
-    return USAGE if shell_complete(commands(), {}, "plaudit", COMPLETE, instruction) else WITHIN
+    return USAGE if shell_complete(_commands(), {}, "plaudit", COMPLETE, instruction) else WITHIN
 
 
 def _print_completion(shell: str) -> None:
@@ -121,8 +121,7 @@ def _print_completion(shell: str) -> None:
 
 
 @cache
-def commands() -> Any:
-    """Return the command `plaudit` with its subcommands."""
+def _commands() -> Any:
     return typer.main.get_command(app)
 
 

@@ -40,19 +40,13 @@ class MethodOptions:
     """Settings of the method."""
 
     runs: Annotated[
-        int | None,
-        "For direct: runs over both databases, by default 20,000; for others: releases, by default one, or enough for "
-        "10,000 errors.",
+        int | None, "For direct: runs, by default 20,000; for others: releases, by default enough for 10,000 errors."
     ] = None
-    event: Annotated[str, "For direct: at_least (an error of k people or more), or equal (of exactly k people)."] = (
-        "at_least"
-    )
+    event: Annotated[str, "For direct: at_least (an error of k people or more), or equal (of k people)."] = "at_least"
     bandwidth: Annotated[str | None, "For kde: width in standard deviations, or robust; by default 0.15."] = None
     percentile: Annotated[float | None, "For histogram, kde: percentile of errors; by default 95."] = None
-    multiplier: Annotated[float | None, "For histogram, kde: window, in percentiles; by default 2."] = None
-    change: Annotated[
-        float | None, "For slope: people by whom one person changes an entry; by default as in the pair, or 1."
-    ] = None
+    multiplier: Annotated[float | None, "For histogram, kde: window, as a multiple of it; by default 2."] = None
+    change: Annotated[float | None, "For slope: change of an entry by one person; by default 1, or the pair's."] = None
 
 
 @with_options

@@ -13,7 +13,6 @@ __all__ = ["HELP_ALL", "Sectioned"]
 EVERYDAY = "data claim epsilon cell size runs pairs early confidence seed out verbose as_json help help_all"
 TITLES = ("Arguments", "Everyday options", "Options")  # what --help shows if there is --help-all
 KINDS = {"path": "FILE", "int": "NUMBER", "float": "NUMBER", "list[int]": "NUMBER"}  # of values; others have their name
-SENTENCE = re.compile(r"(?<=\.) +(?=[A-Z])")  # where one ends and the next begins
 
 
 def _print_all(context: typer.Context, requested: bool) -> None:
@@ -46,7 +45,7 @@ class Sectioned(TyperCommand):
             if kinds and title != "Arguments":
                 value = KINDS.get(kinds[0], str(parameter.name).rpartition("_")[2].upper())
                 name += " FOLDER" if parameter.name in ("out", "store") else f" {value}"
-            sections.setdefault(title, []).append((name, SENTENCE.split(about)[0] if brief else about))
+            sections.setdefault(title, []).append((name, re.split(r"(?<=\.) +(?=[A-Z])", about)[0] if brief else about))
         for title, records in sections.items():
             if records and (title in TITLES or not brief):
                 with formatter.section(title):

@@ -8,6 +8,8 @@ import shlex
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from audit.cli.exits import exit_code, run_typed
 from audit.cli.inputs.options import with_options
 from audit.cli.run_audits import NOT_IN_COMMAND, caption
@@ -30,6 +32,7 @@ TOLERANCE = 1e-6  # relative, for floats: versions of scipy round differently
 
 @with_options
 def verify(
+    context: typer.Context,
     results: Saved,
     rerun: Annotated[bool, "Repeat the audits. This runs the commands in the files: read them first."] = False,
 ) -> int:
@@ -39,6 +42,7 @@ def verify(
     from audit.report.words import bugs_found
     from audit.review.verify import verify_result
 
+    root: Any = context.find_root().command
     verdicts, audits = [], []
     for path in results:
         saved = audits_in(path)  # also checks the checksums
@@ -46,7 +50,7 @@ def verify(
             label = f"{path}" if name == path.stem else f"{path}: {name}"
             try:
                 verify_result(result)
-                again = f"; made again by `{_made_again(result)}`: the same" if rerun else ""
+                again = f"; made again by `{_made_again(result, root.commands['audit'])}`: the same" if rerun else ""
             except ValueError as error:
                 raise ValueError(f"{label}: {error}") from None
             witness = "; the exact law gives the witness of an unbounded loss" if result.support is not None else ""
@@ -60,9 +64,8 @@ def verify(
     return exit_code(verdicts)
 
 
-def _made_again(result: AuditResult) -> str:
-    """Repeat an audit by its command, raise an error if the results differ, and return the command."""
-    from audit.cli.app import commands  # which imports this module
+def _made_again(result: AuditResult, typed: Any) -> str:
+    """Repeat an audit by `plaudit audit`, raise an error if the results differ, and return its command."""
     from audit.results.files import findings
     from audit.results.folder import read_audits
 
@@ -76,7 +79,6 @@ def _made_again(result: AuditResult) -> str:
     if words[:2] != ["plaudit", "audit"]:
         hint = f"{command[:80]!r}" if isinstance(command, str) else "none: make it again in Python, as it was made"
         raise ValueError(f"a rerun needs a recorded command of `plaudit audit`, got {hint}")
-    typed = commands().commands["audit"]
     with temporary_folder(SPILLED) as folder, redirect_stdout(io.StringIO()):
         options = [word.partition("=")[0] for word in words[2:]]
         elsewhere = {

@@ -62,8 +62,8 @@ class TargetOptions:
     relation: Annotated[str, "Neighbor relation of --claim, or of a bundled pair: add_remove or replace_one."] = ""
     cell: Annotated[
         list[int] | None,
-        "Area whose count differs between the databases; by default 0. If repeated, each area is audited; the "
-        "confidence holds for all together.",
+        "Area whose count differs between the databases; by default 0. If repeated, each is audited, at a joint "
+        "confidence.",
     ] = None
     help_all: Annotated[bool, "--help-all", HELP_ALL, "Show all options and exit."] = False
     public_data: Annotated[bool, "The data are public. Otherwise results of files are confidential."] = False

@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from audit.cli.app import EXAMPLES, FUNCTIONS, commands
+from audit.cli.app import EXAMPLES, FUNCTIONS
+from audit.cli.app import _commands as commands
 from audit.cli.exits import words_of
 from audit.cli.inputs.options import known_names
 from audit.installed import plugin

@@ -7,7 +7,7 @@ from importlib.resources import files
 import jsonschema
 import pytest
 
-from audit.cli.app import commands
+from audit.cli.app import _commands as commands
 from audit.results import AuditResult, LossEstimate, ReplayRecord
 from audit.results.plain import Basis
 from tests.audit.cli.desk import Command, strict
