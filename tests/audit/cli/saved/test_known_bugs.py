@@ -88,10 +88,10 @@ def test_a_report_counts_known_bugs_by_themselves(plaudit, workspace, sound, vio
         assert plaudit("report", path, "--out", "page.html", *public).code in (WITHIN, VIOLATION)
         page = Path("page.html").read_text("utf-8")
         assert page.count('<span class="badge known-bug">known bug</span>') == 3  # the tally, the table, the details
-        return re.search(r'<p class="headline[^>]*>\s*(.*?)\s*</p>', page, re.DOTALL)[1]  # type: ignore[index]
+        return re.search(r'<h1 class="[^>]*>\s*(.*?)\s*</h1>', page, re.DOTALL)[1]  # type: ignore[index]
 
     bug = ("t::bug", KNOWN, violated)
     assert headline(session("a.json", bug, ("t::s", PROMISED, sound))) == "No violation found."
-    assert headline(session("a.json", bug)).startswith("There are audits of known bugs only")
+    assert headline(session("a.json", bug)).startswith("These audits are of known bugs only")
     other = headline(session("a.json", bug, ("t::s", PROMISED, sound), ("t::other", PROMISED, violated)))
     assert other == "1 of 2 audits shows a broken promise of privacy."
