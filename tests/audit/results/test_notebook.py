@@ -14,7 +14,6 @@ from audit.measure.search import SearchResult
 from audit.neighbors import NeighborPair
 from audit.planning import plan_table
 from audit.replay import replay
-from audit.results.formatting import WARNING
 from tests.helpers import audited, contrast, estimated, noisy, refused, refused_like, refuses, replayed
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e & \"x\" 'y'"
@@ -36,7 +35,8 @@ def shown(thing):
     [
         (audited(), ["count", "not refuted", "epsilon 1", "person added or removed", "0.8750", "95%", "1.250", "42"]),
         (audited(measured=PureDP(1.23456), verdict="violated"), ["violated", "1.234"]),
-        (audited(confidential=True), [WARNING]),
+        (audited(confidential=True), ["CONFIDENTIAL: results of confidential data. `plaudit report --public` leaves "
+                                      "out what discloses them."]),
         (estimated(), ["Estimate, no bound and never a verdict", "0.5 nats", "0.25 to inf", "- errors have one law"]),
         (replayed(), ["GDPC", "not refuted", "epsilon 1 (add/remove)", "one run only"]),
         (replay(noisy, PAIR, PureDP(1.0), rng=1), ["noisy", "no power"]),
