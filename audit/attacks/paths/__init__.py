@@ -85,7 +85,7 @@ def _statistics(
         yield joint(every)
         most = np.abs(change) / 2
         yield Statistic(  # the log-likelihood ratio of geometric noise of one scale
-            f"sum of shifts, cut off at half the change, of {_called(kind, nodes)}",
+            f"sum of clipped shifts of {_called(kind, nodes)}",
             lambda outputs: added(np.clip((read(outputs, every) - middle) * signs, -most, most)),
             proportional=True,
         )

@@ -38,7 +38,7 @@ def looks(joint, *levels):
     ]
 
 
-TOGETHER = ("joint shift of ", "sum of shifts, cut off at half the change, of ")
+TOGETHER = ("joint shift of ", "sum of clipped shifts of ")
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_scores_are_distances_from_the_middle_to_the_side_of_y():
         assert found["joint shift of un-raked counts of areas 0, 1"].tolist() == [4, -3, 0, 0, 0]
         assert found["shift of un-raked count of area 0"].tolist() == [4, -7, 3, 4, 0]
         assert found["shift of un-raked count of area 1"].tolist() == [5, -3, -1, 0, 0]
-        summed = found["sum of shifts, cut off at half the change, of un-raked counts of areas 0, 1"]
+        summed = found["sum of clipped shifts of un-raked counts of areas 0, 1"]
         assert summed.tolist() == [4, -4, 1, 2, 0]
         top, shares = noisy[:, 0] - 62, raked[:, 1] - 12
         np.testing.assert_allclose(found["shift of raked count of area 1"], shares, atol=1e-9)
         np.testing.assert_allclose(
-            found["sum of shifts, cut off at half the change, of raked counts of areas 0, 1"],
+            found["sum of clipped shifts of raked counts of areas 0, 1"],
             np.clip(top, -2, 2) + np.clip(shares, -2, 2),
             atol=1e-9,
         )
