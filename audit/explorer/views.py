@@ -129,10 +129,13 @@ def _print_tables(explored: Explored) -> None:
     for table in printed(sheet, explored.values, words):
         lines = Table(box=SIMPLE_HEAD, title=table.caption, title_justify="left")
         for place, name in enumerate(table.head):
-            lines.add_column(name, justify="left" if place < table.names else "right")
+            number, cells = place >= table.names, [row[place] for row in table.rows]
+            parts = [*name.split(), *(part for cell in cells for part in ([cell] if number else cell.split()))]
+            whole = max(map(len, parts), default=0)  # neither a number nor a word is broken
+            lines.add_column(name, justify="right" if number else "left", min_width=whole)
         for row in table.rows:
             lines.add_row(*row)
-        console().print(lines)
+        console().print(lines, crop=False)
 
 
 def command(sheet: Sheet) -> Callable[..., int]:
