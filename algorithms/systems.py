@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
 from algorithms.hierarchy import Hierarchy as Hierarchy
 from algorithms.noise import DiscreteGaussian, TwoTailedGeometric, counted
@@ -63,7 +62,7 @@ def sheets() -> list[Sheet]:
     return [*own, *(point.load()() for point in points)]
 
 
-def run(command: str, arguments: list[str], cls: type[TyperCommand] = TyperCommand) -> int:
+def run(command: str, arguments: list[str], cls: Any = None) -> int:
     """Run ``plaudit release`` or ``plaudit explore``; `cls` writes the help."""
     app = typer.Typer(**OPTIONS, help=ABOUT[command])
     app.callback()(lambda: None)

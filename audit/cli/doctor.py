@@ -39,11 +39,7 @@ def doctor(
         raise ValueError(f"folders go with --clean, got {folders[0]}")
     for folder in (Path(), Path(tempfile.gettempdir())):
         find_leftovers(folder)  # `finished` prints them
-    parts = {
-        "Installation": _installation(),
-        "Secure noise of releases": _noise(),
-        "Settings of the project": _settings(),
-    }
+    parts = {"Installation": _installation(), "Secure noise of releases": _noise(), "Settings": _settings()}
     for heading, facts in parts.items():
         say(heading, style="bold")
         say(*(f"- {name}: {words}" for name, words in facts))

@@ -37,7 +37,8 @@ class Sectioned(TyperCommand):
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in TITLES}
         several = any(one.name == "help_all" for one in self.params)
         brief = several and not ctx.meta.get(__name__)
-        for parameter in sorted(self.get_params(ctx), key=lambda one: one.name == "help_all"):
+        parameters: list[Any] = sorted(self.get_params(ctx), key=lambda one: one.name == "help_all")
+        for parameter in parameters:
             title = "Everyday options" if several and parameter.name in EVERYDAY.split() else parameter.rich_help_panel
             title = "Arguments" if parameter.param_type_name == "argument" else title or "Options"
             name, about = parameter.get_help_record(ctx) or ("", "")

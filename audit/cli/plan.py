@@ -126,8 +126,9 @@ def _show(table: PlanTable, rows: list[dict[str, Any]], violation: float, second
         cost = f" So many runs take {_span(runs * seconds_per_run)}." if seconds_per_run is not None else ""
         say(f"Smallest violation detected {power}: {known}.{cost}")
     chosen = f"{100 * audit['selection']:.6g}% of them choose the event" if audit["selection"] else "the event is fixed"
-    canaries = table.what == "canaries"
-    used = "The rule is fixed before the one run." if canaries else f"Runs are over both databases; {chosen}."
+    used = (
+        f"Runs are over both databases; {chosen}." if table.what == "runs" else "The rule is fixed before the one run."
+    )
     say(f"{used} {table.assumes}")
     if len(table.titles) > 1:
         say(

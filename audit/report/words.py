@@ -27,9 +27,7 @@ __all__ = [
     "worst_first",
 ]
 
-TABULATE = (
-    "Outputs are rows: tabulate them, and audit how often each one occurs, too. Drawn rows blur what counts show."
-)
+TABULATE = "Outputs are rows: tabulate them, and audit how often each occurs, too. Drawn rows blur what counts show."
 RUNS: dict[Design, str] = {  # assumptions on the runs
     "coins": "The runs are independent: no random stream served two blocks of runs, or both databases.",
     "outputs": "The runs were made elsewhere and are taken to be independent: only copies, and what shows in their "

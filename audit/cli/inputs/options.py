@@ -40,7 +40,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=hints[field.name])
                 for field in fields(record)
             ]
-        section = inspect.getdoc(record).rstrip(".") if is_dataclass(record) else None
+        section = (record.__doc__ or "").rstrip(".") if is_dataclass(record) else None
         for option in options:
             parameters.append(option.replace(annotation=_for_typer(option.name, option.annotation, section)))
 
