@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from importlib.resources import files
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -32,22 +33,7 @@ def test_every_field_is_described_in_a_sentence():
         assert own == {one.name for one in fields(record)} - {"verdict"}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "list",
-        "audit gdpc-half-noise gaussian-counts --size 400 --out out",
-        "audit gdpc --early --size 120",
-        "audit gdpc --one-run",
-        "search gdpc --pairs 3 --size 400",
-        "replay gdpc-half-noise",
-        "replay SVT1 --time",
-        "estimate rdpc-all",
-        "estimate nist --runs 30",
-        "plan pure:1 --seconds-per-run 2",
-        "plan pure:1 --runs 500",
-    ],
-)
+@pytest.mark.parametrize("words", Path(__file__).with_name("printing.txt").read_text("utf-8").splitlines())
 def test_what_is_printed_is_what_is_described(plaudit: Command, words: str) -> None:  # two audits: 1 s
     printed = strict(plaudit(*words.split(), "--json").out)
     CHECK.validate({words.split()[0]: printed})

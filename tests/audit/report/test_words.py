@@ -109,18 +109,12 @@ def test_every_verdict_can_be_read_aloud(family, relation):
         assert [one for words in (*said, *(step for step, _ in actions(result))) for one in stumbles(words)] == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "The promise: someone who knows all other data, and holds both answers equally likely, guesses whether one "
-        "person is in the data from one release, and is right at most 73.11 times in 100.",
-        "An event that the runs which were counted show.",
-        "Neighbouring databases differ by one person.",
-    ],
-)
-def test_a_sentence_that_stumbles_is_found(words):
-    """The negative control."""
-    assert stumbles(words) == [words]
+def test_a_sentence_that_stumbles_is_found():
+    """The negative control: words, nested clauses, spelling."""
+    long = "The promise: someone who knows all other data, and holds both answers equally likely, guesses whether one "
+    long += "person is in the data from one release, and is right at most 73.11 times in 100."
+    for words in (long, "An event that the runs which were counted show.", "Neighbouring databases differ by one."):
+        assert stumbles(words) == [words]
 
 
 def test_profiles_are_those_of_theory():
