@@ -171,10 +171,11 @@ def show(results: list[tuple[str, AuditResult]], known_bugs: Collection[str] = (
     of_worst = worst.verdict == "violated" or len({audit.pair for audit in audits}) > 1 if promises else False
     shown = results if verbose else promises[:of_worst]
     say(*(f"Databases of {name}: {audit.pair}." for name, audit in shown))
-    say(*(f"Rule of {name} that guesses the database: {audit.event}{audit.witness}" for name, audit in shown))
+    rules = shown if verbose or (promises and worst.verdict == "violated") else []
+    say(*(f"Rule of {name} that guesses the database: {audit.event}{audit.witness}" for name, audit in rules))
     if verbose:
         say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if audit.power))
-    say(caption(audits, "" if verbose else " Databases, events and power: --verbose."))
+    say(caption(audits, "" if verbose or len(rules) == len(results) else " Databases, events and power: --verbose."))
     steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
     for name, audit in promises:
         for sentence, commands in actions(audit, "--size"):
