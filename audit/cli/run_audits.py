@@ -173,8 +173,7 @@ def show(results: list[tuple[str, AuditResult]], known_bugs: Collection[str] = (
     say(*(f"Databases of {name}: {audit.pair}." for name, audit in shown))
     rules = shown if verbose or (promises and worst.verdict == "violated") else []
     say(*(f"Rule of {name} that guesses the database: {audit.event}{audit.witness}" for name, audit in rules))
-    if verbose:
-        say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if audit.power))
+    say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if verbose and audit.power))
     say(caption(audits, "" if verbose or len(rules) == len(results) else " Databases, events and power: --verbose."))
     steps: dict[str, dict[str, list[str]]] = {}  # sentence -> audit -> commands; shared sentences are printed once
     for name, audit in promises:
