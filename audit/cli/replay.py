@@ -30,7 +30,7 @@ def replay(
     out: Annotated[Path | None, "Folder for JSON results. Existing results stay."] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Compare two databases under the same noise: a deterministic check."""
+    """Compare one run on both databases, given the same noisy answers."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets, source_of
     from audit.io.terminal import console, say
     from audit.replay import replay as replayed
