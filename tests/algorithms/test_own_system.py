@@ -38,7 +38,7 @@ def toy():
 
 def test_plaudit_knows_it(tmp_path, capsys):
     assert plaudit("list", "toy") == 0
-    assert "  toy: " in capsys.readouterr().out
+    assert "- toy: " in capsys.readouterr().out
     assert plaudit("audit", "toy", "--epsilon", "0.5", "--size", "2000", "--seed", "1") == 0
     assert "epsilon 0.5" in capsys.readouterr().out
     assert plaudit("release", "toy", tmp_path / "counts") == 0
