@@ -42,7 +42,7 @@ def labeled(name, cells=()):
     }
 
 
-# The uniform population: fan-out
+# The uniform population
 
 
 def test_the_setting_of_the_paper():
@@ -91,9 +91,6 @@ def test_fanout_is_the_exact_floor(fanout, levels, people_per_leaf, above):
 )
 def test_bad_input_is_refused_in_one_line(arguments, error, message):
     refuses(error, message, uniform_population, *arguments, rng=0)
-
-
-# The uniform population: distribution
 
 
 def multinomial_p_value(draw: Callable[[np.random.Generator], np.ndarray], size: int = 4000) -> float:
@@ -289,8 +286,6 @@ PEOPLE = "\n".join(
 COUNTIES = """state,county,poptotal,popwhite,popblack,popamerindian,popasian,popother
 WI,ADAMS,15,1,2,3,4,5
 """
-
-
 CITIES = """city_id,year,month,region,state,city,deaths
 7,2019,12,South,Paraná,Zé,5
 7,2019,2,South,Paraná,Zé,1

@@ -102,12 +102,6 @@ def test_more_persons_have_fewer_runs(tmp_path):
     assert own.mechanism().tree.n_leaves == 500
 
 
-def test_a_preset_that_there_is_not_is_refused():
-    rule = "preset of topdown must be one of e2e-1940, pl94-2020, h1, micro, got 'x'"
-    refuses(ValueError, rule, systems()["topdown"].preset, "x")
-    refuses(ValueError, "gdpc has no presets, got 'micro'", systems()["gdpc"].preset, "micro")
-
-
 @pytest.mark.parametrize("budget", [0, math.inf])
 def test_every_budget_is_checked(budget):
     for system in EVERY:

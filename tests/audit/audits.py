@@ -38,6 +38,11 @@ def normal(data, size, rng):
     return np.round(data + rng.normal(size=size), 6)
 
 
+def gaussian(data, size, rng):
+    """Normal noise of deviation 1 on every count."""
+    return data + rng.normal(size=(size, *data.shape))
+
+
 def shifted(data, size, rng):
     """Three times the bit, with the same noise."""
     return np.round(3 * data + rng.normal(size=size), 6)

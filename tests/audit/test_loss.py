@@ -77,9 +77,6 @@ def test_runs_that_choose_are_not_counted():
     assert (len(drawn), len(drawn) - len(set(drawn))) == (4000, 3 * 16)
 
 
-# Audits that may stop early
-
-
 @pytest.mark.parametrize(
     ("mechanism", "claim", "size"),
     [
@@ -101,9 +98,6 @@ def test_an_honest_audit_ends_where_a_small_violation_would_have_been_seen(mecha
     short = measure_loss(mechanism, pair, claim, size=2000, **options)
     assert short.detectable > 1.1 * claim.budget
     assert short.size == 2000  # all that were allowed
-
-
-# Verdicts
 
 
 class Rolls:

@@ -459,11 +459,6 @@ def verdicts(audit: Json) -> set[str]:
     return found
 
 
-def verdicts_of_replay(record: Json) -> set[str]:
-    """Return what a replay says by what it saved."""
-    return {"violated" if record["violations"] else "not refuted" if record["evaluated"] else "no power"}
-
-
 def codes(every: list[set[str]]) -> set[int]:
     """Return the exit codes that a command may have whose results have these verdicts; none where one is no verdict."""
     sure = [one for one in every if len(one) == 1]

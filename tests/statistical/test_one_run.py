@@ -13,16 +13,12 @@ from audit.bounds.one_run import one_run_p_value
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.methods.one_run import OneRun
-from tests.audit.audits import answers, one_run_losses
+from tests.audit.audits import answers, gaussian, one_run_losses
 from tests.helpers import in_full, most
 
 SLOW = pytest.mark.slow
 coverage = pytest.mark.parametrize("audits", [pytest.param(1000, marks=SLOW)])  # a second each in short
 EMPTY = Canaries([0] * 400)
-
-
-def gaussian(data, size, rng):
-    return data + rng.normal(size=(size, *data.shape))
 
 
 def worst_case(epsilon, delta):

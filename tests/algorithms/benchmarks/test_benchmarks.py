@@ -122,9 +122,6 @@ def test_unbounded_losses_have_a_witness():
     assert stats.binomtest(int(impossible.sum()), 20_000, on_y).pvalue > 2e-6
 
 
-# Every benchmark
-
-
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
 def test_every_benchmark_keeps_what_all_promise(known, monkeypatch):
     """Claim, pair, shape of a batch, seed, generator; and no two blocks of a long batch share their randomness."""

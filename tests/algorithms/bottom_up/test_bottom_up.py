@@ -327,8 +327,6 @@ def test_a_curve_tells_the_smallest_epsilon_from_which_on_a_target_is_reached():
 
 
 SAMPLE = WeightedBottomUp(1.0, 4.5, (2,))
-
-
 PUBLISHED, MARGINS = "published totals must be", BottomUp(1.0, schema=SCHEMA).margins
 SHAPE = "counts must have shape (leaves,) or (leaves, cells), got"
 WEIGHT = "weights must be above 0 and at most the largest weight 4.5, got"

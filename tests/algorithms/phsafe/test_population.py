@@ -24,10 +24,6 @@ def bundled():
     return load_households(sex=True)
 
 
-def source_rows():
-    return list(csv.DictReader(io.StringIO(gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes()).decode())))
-
-
 def test_households_are_valid_in_the_production_layout(bundled):
     _, units, geo = frames = bundled.persons, bundled.units, bundled.geo
     assert [frame.columns for frame in frames] == [(*PERSONS, "QSEX"), tuple(UNITS), tuple(GEO)]
@@ -57,7 +53,8 @@ def test_not_a_byte_changes_from_one_version_to_the_next_unnoticed(bundled):
 
 
 def test_what_the_source_says_is_kept(bundled):
-    rows, persons = source_rows(), bundled.persons
+    source = gzip.decompress((DATA / "pseudopeople.csv.gz").read_bytes()).decode()
+    rows, persons = list(csv.DictReader(io.StringIO(source))), bundled.persons
     assert list(load_households().persons.rows()) == [row[:-1] for row in persons.rows()]  # but for their sex
     assert persons["QAGE"].tolist() == [int(row["age"]) for row in rows]
     assert persons["QSEX"].tolist() == [{"Male": "1", "Female": "2"}[row["sex"]] for row in rows]

@@ -14,11 +14,6 @@ def populations():
     return [synthetic_1940(seed) for seed in SEEDS]
 
 
-def strata(population):
-    """People by age, ethnicity and race, shape (districts, 24)."""
-    return population.histogram.reshape(-1, 8, 24).sum(axis=1)
-
-
 def by_type(population):
     """People by type of housing, shape (districts, 8)."""
     return population.histogram.reshape(-1, 8, 24).sum(axis=2)
@@ -55,7 +50,7 @@ def test_sizes_and_mixture_of_districts_are_those_of_1940(populations):
         assert people.mean() == pytest.approx(982, rel=0.03)  # mean 982, sd 5.5
         counties = people.reshape(-1, 20).sum(axis=1)
         assert np.median(counties) == pytest.approx(18_679, rel=0.09)  # mean 18,710, sd 400
-        table = strata(population)
+        table = population.histogram.reshape(-1, 8, 24).sum(axis=1)  # of districts, by age, ethnicity and race
         assert 3.99 < (table > 0).sum(axis=1).mean() < 4.9  # mean 4.35, sd 0.07; 982 / 246 = 3.99 in 1940
         assert table[table > 0].mean() == pytest.approx(246, rel=0.15)  # mean 226, sd 3.5
         assert 10 < np.median(table[table > 0]) < 110  # mean 52, sd 9; 88 in 1940

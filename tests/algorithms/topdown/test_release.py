@@ -382,11 +382,6 @@ def arguments(*more, data="persons.csv", areas="state,county", preset="micro", c
     return (*(word for name, value in given.items() if value is not None for word in (f"--{name}", value)), *more)
 
 
-def published_areas(folder):
-    about = json.loads((folder / "release.json").read_text())
-    return {(row["state"], row["county"]) for row in rows_of(folder / "noisy_measurements.csv")}, about["areas"]
-
-
 @pytest.mark.parametrize("listed", [["--geo", "geo.csv"], []])
 def test_with_a_list_one_record_does_not_change_the_areas(topdown, listed):
     Frame({"COUNTY": ["1", "2", "1", "2"], "state": ["10", "10", "20", "20"]}).to_csv("geo.csv")
@@ -397,7 +392,8 @@ def test_with_a_list_one_record_does_not_change_the_areas(topdown, listed):
         code, out, err = topdown(*arguments("--rho", "60", *listed, out=county))
         assert (code, beside_reading(err)) == (DONE, [])
         assert ("; which areas there are was read from the data, and is taken as public.\n" in out) == (not listed)
-        areas.append(published_areas(Path(county)))
+        published = {(row["state"], row["county"]) for row in rows_of(Path(county, "noisy_measurements.csv"))}
+        areas.append((published, json.loads(Path(county, "release.json").read_text())["areas"]))
         assert len(rows_of(Path(county, "microdata.csv"))) == 54  # such a budget leaves no noise
     if listed:
         known = {("", ""), ("10", ""), ("20", ""), ("10", "1"), ("10", "2"), ("20", "1"), ("20", "2")}

@@ -71,10 +71,6 @@ def test_an_event_is_at_least_so_likely_on_a_neighbor(claim, probability):
     assert claim.rarest(0.0) == 0
 
 
-def test_a_notebook_shows_how_often_a_neighbor_is_guessed():
-    assert "at most 73.11 times in 100, from even odds" in PureDP(1.0)._repr_html_()  # e / (1 + e), rounded up
-
-
 def test_published_values():
     census = 2.5562  # the persons' rho of the 2020 redistricting data
     assert ZCDP(census).epsilon_at(1e-10) == pytest.approx(17.143451, abs=1e-6)  # published as 17.14

@@ -7,7 +7,7 @@ from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit.estimates.running import estimate_direct, estimate_loss, estimate_residuals, exact_output
 from audit.neighbors import NeighborPair
-from tests.helpers import geometric, noisy, refused_like, refuses
+from tests.helpers import geometric, refused_like, refuses
 
 PAIR = NeighborPair.add_people([20, 7, 5], 1)
 MANY = np.zeros(300_000)
@@ -100,14 +100,12 @@ INVARIANT = "residuals must vary (an invariant count has no loss to estimate), g
 @pytest.mark.parametrize(
     ("words", "estimate", "mechanism", "data", "options"),
     [
-        ("noisy has no exact output to subtract", estimate_direct, noisy, PAIR, {}),
         ("runs must be at least 20, got 19", estimate_direct, PLAIN, PAIR, {"runs": 19}),
         ("pair must be a NeighborPair, got tuple", estimate_direct, PLAIN, (PAIR.x, PAIR.y), {}),
         (OF_BOTH, estimate_direct, GROWING, PAIR, {}),
         ("exact outputs must differ between the two databases, got the same", estimate_direct, SAME, PAIR, {}),
         (f"{OF_SHAPE} words or rows of several lengths", estimate_direct, WORDS, PAIR, {}),
         (f"{OF_SHAPE} (2,) in 3334 runs", estimate_residuals, NARROW, PAIR.x, {}),
-        ("runs must be at least 1, got 0", estimate_residuals, PLAIN, PAIR.x, {"runs": 0}),
         (TOO_MANY, estimate_residuals, PLAIN, PAIR.x, {"runs": 10**9}),
         (INVARIANT, estimate_residuals, FIXED, PAIR.x, {}),
         ("blocks must be of at most 262,144 entries, got 300,000", estimate_residuals, PLAIN, MANY, {"blocks": MANY}),

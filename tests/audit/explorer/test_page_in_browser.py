@@ -193,9 +193,6 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
     assert seen == []
 
 
-# What is wrong
-
-
 @pytest.mark.parametrize(
     ("key", "text", "told"),
     [

@@ -105,8 +105,6 @@ def test_what_a_family_leaves_out_is_refused_in_one_line():
         plan_size(TotalVariation(0.25))
     with pytest.raises(ValueError, match="plans are not known for TotalVariation"):
         Difference(TotalVariation(0.25), 1, 0.95).assumed(1.0)
-    with pytest.raises(TypeError, match="PureDP is not measured by normal laws"):
-        parse_claim("pure:1").at_shift(1.0)
     with pytest.raises(TypeError, match="TotalVariation is not measured by normal laws"):
         _ = TotalVariation(0.25).shift
     assert TotalVariation(0.25).excess(9.0, []) is None

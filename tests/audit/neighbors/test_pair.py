@@ -1,6 +1,5 @@
 import math
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,14 +118,6 @@ def test_labels_say_what_the_pair_is():
     assert NeighborPair.move_people([9, 2], 0, 1, 2).label == "2 people moved from cell 0 to 1"
     assert NeighborPair.declared(1, 2, "add_remove").label == "a declared pair"
     assert NeighborPair.declared(1, 2, "add_remove", label="mine").label == "mine"
-
-
-def test_a_notebook_shows_how_far_the_databases_are_apart():
-    one, two = NeighborPair.add_people([1, 2], 0), NeighborPair.declared(0, 1, "replace_one", distance=2)
-    assert "1 step, computed from the databases" in one._repr_html_()
-    assert "2 steps, declared by the caller" in two._repr_html_()
-    assert "CONFIDENTIAL" not in one._repr_html_()
-    assert "CONFIDENTIAL: the databases are." in replace(one, confidential=True)._repr_html_()
 
 
 def test_databases_are_read_only_copies():

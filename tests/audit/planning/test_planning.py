@@ -201,10 +201,8 @@ def test_early_audits_find_a_violation_within_the_planned_runs(plans, seeds):
 def test_plans_of_early_audits_follow_what_they_are_told():
     """Four steps lose four times as much, and an event in a tenth of the runs takes ten times as many."""
     (median, late), options = plan_early(PureDP(1.0), violation=2.0), {"violation": 2.0}
-    assert (median, late) == (
-        88,
-        138,
-    )  # ends of blocks; real audits have medians of 88 and 110, Wald's limits are 45, 42
+    # Ends of blocks; real audits have medians of 88 and 110, Wald's limits are 45, 42.
+    assert (median, late) == (88, 138)
     assert plan_early(GaussianDP(1.0), **options) == (110, 172)
     assert plan_early(PureDP(0.25), distance=4, **options) == (median, late)
     assert plan_early(PureDP(1.0), confidence=0.999, **options)[0] > 1.5 * median
@@ -410,6 +408,9 @@ def test_all_plans_refuse_what_is_out_of_range(options, message):
 
 
 RUNS = r"not even 1,000,000,000,000 runs would see [0-9.]+ times .* with power 0\.8"
+EARLY_RUNS = "^not even 1,000,000,000,000 runs would show 1.1 times epsilon"
+EARLY_END = "^an early audit ends when it would have found 1.1 times"
+VIOLATION = "^violation must be more than 1 and finite, got 1.0$"
 CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0\.8"
 
 
@@ -428,27 +429,9 @@ CANARIES = r"not even 1,000,000 canaries would see [0-9.]+ times .* with power 0
         (ValueError, plan_size, (PureDP(1.0, "replace_one"),), {"design": "one_run"}, "add_remove, got replace_one"),
         (OutOfReachError, plan_size, (PureDP(1e-7),), {}, RUNS),
         (OutOfReachError, plan_size, (GaussianDP(1e-8),), {}, RUNS),
-        (
-            OutOfReachError,
-            plan_early,
-            (PureDP(1e-7),),
-            {},
-            "^not even 1,000,000,000,000 runs would show 1.1 times epsilon",
-        ),
-        (
-            OutOfReachError,
-            plan_early,
-            (PureDP(1.0),),
-            {"violation": 1.09},
-            "^an early audit ends when it would have found 1.1 times",
-        ),
-        (
-            ValueError,
-            plan_early,
-            (PureDP(1.0),),
-            {"violation": 1.0},
-            "^violation must be more than 1 and finite, got 1.0$",
-        ),
+        (OutOfReachError, plan_early, (PureDP(1e-7),), {}, EARLY_RUNS),
+        (OutOfReachError, plan_early, (PureDP(1.0),), {"violation": 1.09}, EARLY_END),
+        (ValueError, plan_early, (PureDP(1.0),), {"violation": 1.0}, VIOLATION),
         (ValueError, plan_early, (GaussianDP(1.0),), {"share": 0.5}, "^share is for coins under pure or approximate"),
         (OutOfReachError, plan_size, (PureDP(0.01),), {"violation": 1.05, "design": "one_run"}, CANARIES),
     ],

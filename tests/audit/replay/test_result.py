@@ -166,7 +166,6 @@ def test_a_seed_gives_the_same_result():
         (GDPC(1.0), {"claim": PureDP(math.inf)}, ValueError, "a claim that is audited must have a positive and finite"),
         (GDPC(1.0), {"pair": MOVED}, ValueError, "the pair is replace_one and the claim add_remove: audit claim.under"),
         (GDPC(1.0), {"observe": "power"}, ValueError, 'observe must be "output" or "time", got \'power\''),
-        (GDPC(1.0), {"size": 0}, ValueError, "size must be at least 1, got 0"),
         (GDPC(1.0), {"size": 29, "observe": "time"}, ValueError, "size must be at least 30, got 29"),
         (GDPC(1.0), {"rng": "secure"}, TypeError, "rng must be None, an integer, a Generator or a SeedSequ"),
         (sum_of(query="q", sensitivity=-1), {}, ValueError, f"the sensitivity of 'q' must be {RULE}, got -1$"),

@@ -77,9 +77,7 @@ def test_a_bound_on_one_parameter_is_none_on_another(promised, measured):
         AuditResult.from_dict(values)
 
 
-def test_a_witness_in_words():
-    result = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
-    assert result.witness == "; unbounded by the exact law: possible on x only, probability 0.25"
+def test_without_a_witness_or_a_pair_nothing_is_said_of_one():
     assert audited().witness == ""
     assert "(y if output[0] >= 13; searched: " in str(audited(pair=""))
 

@@ -46,6 +46,7 @@ def shown(thing):
         (ApproxDP(1.0, 1e-6, "replace_one"), ["1e-06", "one replaced"]),
         (ZCDP(0.5), ["rho", "0.5"]),
         (PAIR, ["1 person added to cell 0", "1 step, computed from the databases", "ndarray (2,)"]),
+        (NeighborPair.declared(0, 1, "replace_one", distance=2), ["2 steps, declared by the caller"]),
         (PLAN, ["221", "66", "1.5"]),
         (plan_table(PureDP(1.0), violations=(1.2,), runs=1228), ["80.1%"]),
         (plan_table(PureDP(1e-9), violations=(1.05,)), ["out of reach"]),
@@ -78,9 +79,11 @@ def test_a_verdict_is_read_on_light_and_on_dark_pages():
 
 
 def test_a_pair_shows_nothing_of_its_data():
-    found = " ".join(shown(NeighborPair.add_people([98765, 43210], 0).as_confidential()))
+    pair = NeighborPair.add_people([98765, 43210], 0)
+    found = " ".join(shown(pair.as_confidential()))
     assert not re.search("9876|4321", found)
     assert "CONFIDENTIAL: the databases are." in found
+    assert "CONFIDENTIAL" not in pair._repr_html_()
 
 
 def test_data_frames_hold_the_numbers():

@@ -18,6 +18,7 @@ from audit.results import AuditResult
 from audit.results.files import read_json, write_json
 from audit.results.folder import read_audits, read_results
 from audit.review.verify import recomputed, verify_result
+from tests.audit.audits import gaussian
 from tests.helpers import noisy, refused_like
 from tests.hostile.oracle import GAMES, Event, verdicts
 
@@ -26,14 +27,10 @@ PAIR = NeighborPair.add_people([120, 75], 0)
 CLAIMS = {"pure": PureDP(1.0), "approx": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.5), "gaussian": GaussianDP(1.0)}
 
 
-def normal(data, size, rng):
-    return data + rng.normal(size=(size, data.size))
-
-
 def made(kind):
     how, _, family = kind.partition(" ")
     claim = CLAIMS[family]
-    mechanism = normal if family in ("zcdp", "gaussian") else noisy
+    mechanism = gaussian if family in ("zcdp", "gaussian") else noisy
     if how == "one-run":
         return measure_loss_one_run(mechanism, Canaries([50] * 400), claim, rng=1)
     if how in ("given", "few"):

@@ -16,6 +16,7 @@ from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from audit.sampling.probes import probe_runs
 from tests.audit.sampling.cases import PAIR, SIZE, Laplace, asked, noting, same
+from tests.helpers import noisy
 
 
 def blocks(folder):
@@ -107,10 +108,6 @@ def test_another_question_has_blocks_of_its_own(tmp_path):
     assert len(folders) == len(others)
 
 
-def other(data, size, rng):
-    return data + rng.normal(size=(size, data.size))
-
-
 def made(scale):
     def counting(data, size, rng):
         return counting.factor * data + rng.laplace(scale=scale, size=(size, data.size))
@@ -123,10 +120,10 @@ def test_values_have_names_by_what_they_hold_and_functions_by_their_code():
     def empty():
         return later
 
-    values = [other, functools.partial(other, 1), functools.partial(other, 2), noting, Laplace(), Laplace(2.0)]
+    values = [noisy, functools.partial(noisy, 1), functools.partial(noisy, 2), noting, Laplace(), Laplace(2.0)]
     values += [Laplace().__call__, 1, 1.0, "1", b"1", None, True, np.int64(1), [1], (1,), {1}, {1: 1}, int, np, print]
     values += [np.arange(3), np.arange(3.0), np.arange(3).reshape(3, 1), np.array([None]), object, range(3), iter([1])]
-    values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), {"a": other}]
+    values += [pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 3]}), pd.Series([1, 2]), {"a": noisy}]
     values += [np.array({1: 2}, dtype=object), *(np.ma.array([1, 2], mask=mask) for mask in ([0, 0], [0, 1]))]
     values += [Attack(statistics=(Statistic("s", lambda outputs, k=k: outputs[:, k]),)) for k in range(2)]
     values += [made(1.0), made(2.0), (lambda data: data), (lambda data: data + 1), empty]

@@ -104,17 +104,15 @@ def test_agreement_by_chance_is_no_proof(small_blocks):
         drawn(coins, np.zeros(1), 128, reduce=whole, shape=())  # of 64: 2**-64
 
 
-def of_many_kinds(data, size, rng):
-    return np.column_stack([rng.standard_cauchy(size), rng.geometric(0.3, size), np.full(size, 3.0)])
-
-
 SOUND = {
     "Laplace": noisy,
     "geometric": lambda data, size, rng: rng.geometric(0.6, (size, 2)) - rng.geometric(0.6, (size, 2)),
     "coins of 0.001": lambda data, size, rng: rng.random(size) < 0.001,
     "coins of 0.1": lambda data, size, rng: (rng.random((size, 4)) < 0.1).astype(int),
     "exact": lambda data, size, rng: np.full((size, 3), 7),
-    "heavy tails": of_many_kinds,
+    "heavy tails": lambda data, size, rng: np.column_stack(
+        [rng.standard_cauchy(size), rng.geometric(0.3, size), np.full(size, 3.0)]
+    ),
     "normal": lambda data, size, rng: 1e12 + rng.normal(size=size),
     "words": lambda data, size, rng: rng.choice(["yes", "no", "perhaps"], size).tolist(),
     "numbered words": lambda data, size, rng: [f"a{number}" for number in rng.integers(0, 10**6, size)],

@@ -20,7 +20,6 @@ pytest_plugins = "pytester"
 
 HEAVY = ("numpy", "scipy", "numba", "sklearn", "matplotlib", "duckdb", "joblib", "rich", "typer", "algorithms")
 STRICT = ("--strict-markers", "-W", "error", "-pno:cacheprovider", "-pno:benchmark", "-pno:hypothesispytest")
-REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 RELEASE = """
 import numpy as np
 import pytest
@@ -111,9 +110,6 @@ def closing_line(result):
     lines = [line for line in result.outlines if line.startswith("plaudit: ")]
     assert len(lines) <= 1
     return "".join(lines)
-
-
-# What it costs
 
 
 def test_a_session_without_audits_loads_nothing_heavy(pytester):
@@ -265,7 +261,7 @@ def test_neither_order_nor_processes_change_a_report(pytester, dist):
     """What tests share is audited once, whoever comes first; under xdist by each process, and counted once."""
     pytester.makepyfile(test_light=SHARING, test_more=SHARING)
     one = run(pytester, "-pxdist", "--audit-report", "one.json")
-    pytester.makeconftest(REVERSED)
+    pytester.makeconftest("def pytest_collection_modifyitems(items):\n    items.reverse()\n")
     other = run(pytester, "-pxdist", "--audit-report", "other.json")
     spread = run(pytester, "-pxdist", "--audit-report", "spread.json", "-n", "2", "--dist", dist)
     report = without_times(pytester.path / "one.json")
@@ -453,9 +449,6 @@ def test_a_report_that_fails_in_the_end_fails_the_session(pytester):
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-OF_A_CASE = {"skipped", "error", "failure", "system-out", "system-err"}  # what the schema of xunit2 lets a test hold
-
-
 @pytest.mark.parametrize(("family", "spread"), [("xunit2", ()), ("xunit1", ("-pxdist", "-n", "1"))])
 def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     found = [audited().to_dict(), audited(verdict="violated", measured=PureDP(1.25), seed_entropy=43).to_dict()]
@@ -467,7 +460,8 @@ def test_reports_of_junit_have_what_audits_found(pytester, family, spread):
     outcome = run(pytester, "--junitxml", "junit.xml", "-o", f"junit_family={family}", *spread)
     outcome.assert_outcomes(failed=1, passed=1)
     suite = ElementTree.parse(pytester.path / "junit.xml").find("testsuite")
-    assert all(part.tag in OF_A_CASE for case in suite.iter("testcase") for part in case)
+    known = {"skipped", "error", "failure", "system-out", "system-err"}  # what the schema of xunit2 lets a test hold
+    assert all(part.tag in known for case in suite.iter("testcase") for part in case)
     test = "test_reports_of_junit_have_what_audits_found.py::test_one call"
     properties = {each.get("name"): each.get("value") for each in suite.iter("property")}
     assert len(properties) == len(list(suite.iter("property"))) == 16

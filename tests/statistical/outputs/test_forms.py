@@ -252,11 +252,7 @@ def failing(on_x, on_y, give=noisy, share=0.3):
     return mechanism
 
 
-def worded(data, size, rng):
-    return rng.choice(["a", "b"], size)
-
-
-@pytest.mark.parametrize("give", [noisy, worded])
+@pytest.mark.parametrize("give", [noisy, lambda data, size, rng: rng.choice(["a", "b"], size)])
 @pytest.mark.parametrize(
     ("on_x", "on_y", "words"),
     [
