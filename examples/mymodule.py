@@ -10,6 +10,8 @@ def noisy_counts(counts, size, rng):
 
 def by_age(people, size, rng):
     """Count people of 65 or older, with geometric noise: epsilon 1 for one person added or removed."""
-    exact = int(np.sum(np.asarray(people["age"], dtype=int) >= 65))
+    # Without pandas, people come as a list of dicts.
+    ages = [person["age"] for person in people] if isinstance(people, list) else people["age"]
+    exact = int(np.sum(np.asarray(ages, dtype=int) >= 65))
     success = 1 - np.exp(-1.0)
     return exact + rng.geometric(success, size) - rng.geometric(success, size)

@@ -113,7 +113,7 @@ def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Cont
     if out is not None and not given.as_json:
         print(saved_message(out, [name for name, _ in results], saved, "one JSON file an audit."))
     elif out is None and not given.as_json and context.params.get("seed") is None:
-        commands = [f"    {printable(one.provenance['command'])}" for _, one in results]
+        commands = dict.fromkeys(f"    {printable(one.provenance['command'])}" for _, one in results)
         print("The same runs again:", *commands, sep="\n")
     code = exit_code(result.verdict for _, result in results)
     if not stopped:

@@ -91,11 +91,13 @@ def meaning(result: AuditResult) -> list[str]:
             "Whoever sees it is certain.",
         ]
     if result.verdict == "violated":
-        certain = f"for certain outputs the guess is right at least {proved} times in 100."
-        strictest = f"the smallest {claim.parameter} that the runs do not refute allows {proved} times in 100."
+        certain = f"for some outputs the guess is right at least {proved} times in 100."
+        strictest = f"the smallest {claim.parameter} that the runs do not refute allows up to {proved} times in 100."
         return [f"{sure} it is broken: {certain if claim.epsilon_delta else strictest}"]
     if result.verdict == "no power":
-        return ["The runs cannot detect even twice the promised loss. They say nothing for or against the promise."]
+        return [
+            "These runs would often miss even twice the promised loss. They say nothing for or against the promise."
+        ]
     least = f"{sure} the true {claim.parameter} is {cells['measured']} or more."
     doubt = f"This neither refutes nor proves the promised {cells['promised']}: the true one may be larger."
     return [least if result.measured.budget else "These runs prove no loss at all.", doubt]

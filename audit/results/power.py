@@ -13,9 +13,9 @@ __all__ = ["is_far", "largest_bound", "power", "reach"]
 # far below it would occur with probability 0.01.
 FAR = 1.6
 LITTLE = 0.1  # of the promise: a smaller bound always counts as far below it
-BELOW = "Found with probability below 0.8"
+BELOW = "Missed with probability above 0.2"
 SCATTERED = (
-    "Values that are scattered, new each time, of another type or in changing places may occur more often unseen."
+    "Others (scattered, new each time, of another type or in changing places) may occur more often and be missed."
 )
 
 

@@ -101,7 +101,8 @@ def joined(home: Household, person: Person) -> Household:
 
 def placements(home: Household, tau: int, condition: str = IN_HOUSEHOLD) -> Iterator[tuple[Household, Order]]:
     """Yield a household under successive ``MAFID``, and its truncation order (empty up to `tau` members)."""
-    query = f"select MAFID, RELSHIP, QAGE from ({truncation_query(condition, tau)}) r order by MAFID, RANK"
+    order = f"({truncation_query(condition, tau)}) r order by MAFID, RANK"
+    query = f"select MAFID, cast(RELSHIP as varchar) as RELSHIP, QAGE from {order}"  # an enum would need pandas
     for start in range(0, TRIED, AT_ONCE):
         homes = [home._replace(mafid=home.mafid + step) for step in range(start, start + AT_ONCE)]
         with closing(DuckDB()) as engine:

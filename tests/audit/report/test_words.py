@@ -40,7 +40,7 @@ KEYWORDS = {"size", "selection", "confidence", "rng", "share", "event", "relatio
 def test_right_guesses_are_those_of_theory(claim, measured, promised, shown):
     result = audited(claim=claim, measured=measured, verdict="violated")
     words = " ".join([promise(result), *meaning(result)])
-    most, least = (float(number) for number in re.findall(r"(?:at most|at least|allows) ([\d.]+) times", words))
+    most, least = (float(number) for number in re.findall(r"(?:at most|at least|allows up to) ([\d.]+) times", words))
     assert (most, least) == pytest.approx((float(promised), float(shown)), abs=0.11)
     assert most < least  # the verdict follows from what is said
     assert ("Failures of probability 1e-06 are set aside." in words) == isinstance(claim, ApproxDP)
@@ -50,7 +50,7 @@ def test_words_follow_the_result():
     unbounded = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(unbounded))
     assert "no count shows it" in " ".join(assumptions(unbounded))
-    less = "Found with probability below 0.8: a loss below 1.250 in the counted event"
+    less = "Missed with probability above 0.2: a loss below 1.250 in the counted event"
     assert unseen(audited().redact())[:2] == [f"{less}.", "Any loss in other events may have been missed."]
     assert unseen(audited(rare=9.0))[:2] == list(audited(rare=9.0).power)
     assert "they are too few for this event." in unseen(audited(detectable=math.inf))[0]

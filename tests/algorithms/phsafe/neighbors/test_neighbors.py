@@ -1,5 +1,8 @@
 """Neighbors of households: the pairs reach the numbers known for them, and what is no neighbor is refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 from algorithms.phsafe.budget import read_config
@@ -86,6 +89,12 @@ def test_neighbors_differ_by_one_person():
 def test_a_household_is_under_the_first_number_that_will_do():
     assert placed(HOME, 1, lambda order: True) == HOME
     assert placed(HOME, 1, lambda order: order[0] == CHILD[:2], "true").mafid - HOME.mafid < 10
+
+
+def test_the_first_number_is_found_without_pandas():  # in a new process, 1 s: DuckDB keeps what it has imported
+    found = "import sys; sys.modules['pandas'] = None; from tests.algorithms.phsafe.neighbors.test_neighbors import *"
+    found += "; assert placed(HOME, 1, lambda order: True) == HOME"
+    subprocess.run([sys.executable, "-c", found], check=True, timeout=60)
 
 
 @pytest.mark.parametrize(
