@@ -193,8 +193,9 @@ def caption(audits: list[AuditResult], more: str = "") -> str:
     scales = ", ".join(sorted({audit.claim.scale for audit in audits}))
     steps = {row(audit.summary())["neighbors"] for audit in audits}
     step = steps.pop() if len(steps) == 1 else "step between neighboring databases"
-    caution = f" {CAUTION}" if any(audit.verdict == "not refuted" for audit in audits) else ""
-    return f"Losses are {scales}, for one {step}.{caution}{more}"
+    passes = [audit for audit in audits if audit.verdict == "not refuted"]
+    caution = CAUTION if any(not audit.far_below_claim for audit in passes) else "A pass is no proof."  # no number
+    return f"Losses are {scales}, for one {step}.{f' {caution}' if passes else ''}{more}"
 
 
 def _merged(commands: Iterable[str]) -> list[str]:
