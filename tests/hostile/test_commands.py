@@ -30,7 +30,8 @@ WRITTEN = ("--out", "--save", "--store")  # options that name what a command may
 AUDITING = ("audit", "search", "replay", "check", "verify", "report", "compare")  # which may find a violation
 USAGE, LONGEST = 2, 1000  # letters of a refusal: more is no answer to anybody
 TOLD = re.compile(
-    r"plaudit: |not released: |warning: |.* read (?:as|from) |(?:persons|units|geo): |\S+: \w+, .*promised"
+    r"plaudit: |not released: |warning: |weights add up to |.* read (?:as|from) |(?:persons|units|geo): |"
+    r"\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
 BUDGETS = st.floats(0.02, 9).map("{:.3g}".format)
 SETTINGS = {  # values that are allowed: with them a command runs, and ends with every exit code
