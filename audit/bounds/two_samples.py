@@ -31,12 +31,12 @@ class Surprises:
     def refute(self, epsilon: ArrayLike, delta: ArrayLike, *, confidence: float) -> NDArray[np.bool_]:
         """Return whether the counts refute ``p <= exp(epsilon) q + delta`` for the probabilities of the event.
 
-        One promise, or promises of shape (n,), whose answers have the shape (..., n).
+        Promises of shape (n,) have answers of shape (..., n).
 
-        They do if they do for every `q`. Given `q`, two independent p-values are joined by a weighted sum of normal
-        quantiles: that so many runs meet the event on one database, if `p` is as large as allowed, and so few on the
-        other. The weights depend on `q` alone, and are best for normal laws. The rates form cells, in which each
-        p-value is replaced by its largest value: so the test holds between the rates, too.
+        The counts refute a promise if they do for every `q`. Given `q`, two independent p-values are joined by a
+        weighted sum of normal quantiles: that so many runs meet the event on one database, if `p` is as large as
+        allowed, and so few on the other. The weights depend on `q` alone, and are best for normal laws. The rates form
+        cells, in which each p-value is replaced by its largest value: so the test holds between the rates, too.
 
         Guarantee: a promise that is kept is refuted with probability at most 1 - confidence, if the event was chosen
         without these runs (Liptak, 1958, for weighted sums; Berger and Boos, 1994, for all values of a nuisance
@@ -87,7 +87,7 @@ def fewest_hits(runs: int, runs_other: int, epsilon: float, delta: float, *, con
     for hits_other in range(runs_other + 1):
         rarely = _few(np.array(hits_other), runs_other, known.rates)
         _, few = Surprises(known.rates, known.many[0], rarely, known.runs).weighted(epsilon, delta)
-        while fewest <= runs and (many[fewest] + few).min() < special.ndtri(confidence):
+        while fewest <= runs and not (many[fewest] + few).min() >= special.ndtri(confidence):  # NaN refutes nothing
             fewest += 1
         if fewest > runs:
             break
