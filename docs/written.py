@@ -202,12 +202,12 @@ def _commands(words: tuple[str, ...]) -> list[tuple[str, ...]]:
 @cache
 def _help(words: tuple[str, ...]) -> str:
     command, environment = [sys.executable, "-m", "audit", *words], os.environ | {"NO_COLOR": "1", "TERM": "dumb"}
-    asked = ["--help-all"] if "--help-all" in _run(command, ["--help"], environment) else ["--help"]
-    return _run(command, asked, environment)
+    options = ["--help-all"] if "--help-all" in _run(command, ["--help"], environment) else ["--help"]
+    return _run(command, options, environment)
 
 
-def _run(command: list[str], asked: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run([*command, *asked], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+def _run(command: list[str], options: list[str], environment: dict[str, str]) -> str:
+    done = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip("\n")
 
 

@@ -79,7 +79,7 @@ def audit(
     outputs: OutputOptions,
     runs: RunOptions,
     workers: WorkerOptions,
-    given: ResultOptions,
+    result_options: ResultOptions,
 ) -> int:
     """Audit mechanisms against their promises."""
     from audit.cli.inputs.events import parse_event
@@ -91,7 +91,7 @@ def audit(
         if targets:
             raise ValueError("--outputs-x and --outputs-y go together, and without the name of a mechanism")
         refuse(context, NOT_OF_OUTPUTS, "has no effect on outputs from elsewhere")
-        return run_audits([_of_outputs(outputs, options, runs)], given, context)
+        return run_audits([_of_outputs(outputs, options, runs)], result_options, context)
     if not targets:
         raise ValueError("name at least one mechanism (see `plaudit list`), or give --outputs-x and --outputs-y")
     refuse(context, "distance", "is for outputs from elsewhere: give --people")
@@ -118,9 +118,9 @@ def audit(
                 work = partial(measure_loss, target.mechanism, pair, promise, **settings)
                 own = own | ({"confidence": common["confidence"]} if together > 1 else {})
                 tasks.append(AuditTask(target.named(words), work, target.name, own, together, next_command=command))
-    if notes and not given.as_json:
+    if notes and not result_options.as_json:
         print("\n".join(dict.fromkeys(notes)))
-    return run_audits(tasks, given, context)
+    return run_audits(tasks, result_options, context)
 
 
 def _each(confidence: float, together: int, notes: list[str]) -> float:

@@ -74,13 +74,13 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
     return printable(f"Saved in {out}/: {what}")
 
 
-def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Context) -> int:
+def run_audits(tasks: list[AuditTask], result_options: ResultOptions, context: typer.Context) -> int:
     """Run the audits in sequence; each result is saved before the next audit begins."""
     from audit.measure.betting import STOPPED
     from audit.report.formats import to_json
     from audit.results.folder import save_result
 
-    check_out(out := given.out)
+    check_out(out := result_options.out)
     results: list[tuple[str, AuditResult]] = []
     saved: list[Path] = []
     stopped = False
@@ -106,13 +106,13 @@ def run_audits(tasks: list[AuditTask], given: ResultOptions, context: typer.Cont
             if out is not None and number:  # the current audit is not counted: its file may exist or not
                 interrupt.add_note(f"{number} of {len(tasks)} audits finished before that, saved in {out}")
             raise
-    if given.as_json:
+    if result_options.as_json:
         print(to_json(results), end="")
     else:
-        show(results, verbose=given.verbose)
-    if out is not None and not given.as_json:
+        show(results, verbose=result_options.verbose)
+    if out is not None and not result_options.as_json:
         print(saved_message(out, [name for name, _ in results], saved, "one JSON file an audit."))
-    elif out is None and not given.as_json and context.params.get("seed") is None:
+    elif out is None and not result_options.as_json and context.params.get("seed") is None:
         commands = dict.fromkeys(f"    {printable(one.provenance['command'])}" for _, one in results)
         print("The same runs again:", *commands, sep="\n")
     code = exit_code(result.verdict for _, result in results)
@@ -168,10 +168,11 @@ def show(results: list[tuple[str, AuditResult]], known_bugs: Collection[str] = (
         if worst.verdict != "not refuted" or len(results) == 1:
             say(" ".join([f"{name}:", promise(worst), *(meaning(worst) if worst.verdict != "not refuted" else [])]))
     console().print(audit_table(results))
-    of_worst = worst.verdict == "violated" or len({audit.pair for audit in audits}) > 1 if promises else False
-    shown = results if verbose else promises[:of_worst]
-    say(*(f"Databases of {name}: {audit.pair}." for name, audit in shown))
-    rules = shown if verbose or (promises and worst.verdict == "violated") else []
+    rules = [entry for entry in promises[:1] if entry[1].verdict == "violated"]  # of the clearest violation
+    pairs = promises[:1] if len({audit.pair for audit in audits}) > 1 else rules
+    if verbose:
+        rules = pairs = results
+    say(*(f"Databases of {name}: {audit.pair}." for name, audit in pairs))
     say(*(f"Rule of {name} that guesses the database: {audit.event}{audit.witness}" for name, audit in rules))
     say(*(f"{name}: {' '.join(audit.power)}" for name, audit in results if verbose and audit.power))
     say(caption(audits, "" if verbose or len(rules) == len(results) else " Databases, events and power: --verbose."))

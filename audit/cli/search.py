@@ -47,7 +47,7 @@ def search(
     attack: Annotated[str, "Attack to use, as in `plaudit audit`."] = "auto",
     seed: Seed = None,
     workers: WorkerOptions,
-    given: ResultOptions,
+    result_options: ResultOptions,
 ) -> int:
     """Try many pairs of databases; measure those that seem to lose most."""
     from audit.cli.inputs.targets import blaming, promise_of, select_targets
@@ -58,7 +58,7 @@ def search(
 
     (target,) = select_targets(context, [name], options, databases, workers)
     promised = promise_of(target, options.claim)
-    check_out(given.out)
+    check_out(result_options.out)
     entropy = entropy_of(seed_sequence(seed))
     runs = target.runs if size is None else size
     most = min(PAIRS, max(looks.keep, int(SCREENED * runs) // FEWEST)) if looks.pairs is None else looks.pairs
@@ -72,7 +72,7 @@ def search(
             target.mechanism, family, promised, keep=looks.keep, rng=entropy, progress=True, **settings
         )
     measured = len(outcome.results)
-    if not given.as_json:
+    if not result_options.as_json:
         looked = f"looked at in {outcome.screening:,} runs, {measured}" if outcome.screening else "all"
         each, together = percent(outcome.results[0].confidence), percent(outcome.confidence)
         tried = f"{outcome.screened:,} pairs of databases, {looked} measured"
@@ -81,7 +81,7 @@ def search(
     tasks = []
     for number, result in enumerate(outcome.results, 1):
         tasks.append(AuditTask(target.named(f"pair {number}"), partial(lambda result: result, result), name, **shared))
-    return run_audits(tasks, given, context)
+    return run_audits(tasks, result_options, context)
 
 
 def _family(target: Target, options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:

@@ -131,8 +131,8 @@ def _print_tables(explored: Explored) -> None:
         for place, name in enumerate(table.head):
             number, cells = place >= table.names, [row[place] for row in table.rows]
             parts = [*name.split(), *(part for cell in cells for part in ([cell] if number else cell.split()))]
-            whole = max(map(len, parts), default=0)  # neither a number nor a word is broken
-            lines.add_column(name, justify="right" if number else "left", min_width=whole)
+            widest = max(map(len, parts), default=0)  # neither a number nor a word is broken
+            lines.add_column(name, justify="right" if number else "left", min_width=widest)
         for row in table.rows:
             lines.add_row(*row)
         console().print(lines, crop=False)

@@ -145,8 +145,8 @@ TIED = ("RDPC", "ADPC", "TopDown, rounded tables", "ONS, synthetic people", "Nis
 def facts(numbers: Numbers) -> dict[str, Any]:
     def shares(*ways: str) -> list[float]:
         rows = [row for row in numbers["rows"] if row["system"] not in (*TIED, *VARIANTS)]
-        found = ((row, row["ways"].get(way, {})) for row in rows for way in ways)
-        return [estimate["value"] / float(row["exact"]) for row, estimate in found if "value" in estimate]
+        estimates = ((row, row["ways"].get(way, {})) for row in rows for way in ways)
+        return [estimate["value"] / float(row["exact"]) for row, estimate in estimates if "value" in estimate]
 
     detected, fine = ([row["audit"] for row in numbers["rows"] if (row["system"] in VARIANTS) == bad] for bad in (1, 0))
     after = [rounded_delta(epsilon) for epsilon in PILOT_EPSILONS]
