@@ -13,7 +13,7 @@ __all__ = ["is_far", "largest_bound", "power", "reach"]
 # far below it would occur with probability 0.01.
 FAR = 1.6
 LITTLE = 0.1  # of the promise: a smaller bound always counts as far below it
-BELOW = "Missed with probability above 0.2"
+BELOW = "May be missed (power below 0.8)"
 SCATTERED = (
     "Others (scattered, new each time, of another type or in changing places) may occur more often and be missed."
 )
@@ -28,9 +28,9 @@ def power(result: Any) -> tuple[str, ...]:
     """Return sentences on losses that an audit without a violation could have missed."""
     sentences = [reach(result)]
     if math.isfinite(result.rare):
-        rare = "in every run" if result.rare < 2 else f"once in {math.floor(result.rare):,} runs"
+        rare = "not in every run" if result.rare < 2 else f"less than once in {math.floor(result.rare):,} runs"
         value = "a value, word or failure that only one database gives"
-        sentences.append(f"{BELOW}: {value}, if it occurs less often than {rare}. {SCATTERED}")
+        sentences.append(f"{BELOW}: {value}, if it occurs {rare}. {SCATTERED}")
     return tuple(sentences)
 
 

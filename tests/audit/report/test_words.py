@@ -50,7 +50,7 @@ def test_words_follow_the_result():
     unbounded = audited(support={"order": "possible on x only", "probability": 0.25}, verdict="violated")
     assert "an output of probability 0.25 is possible on only one of the two databases" in " ".join(meaning(unbounded))
     assert "no count shows it" in " ".join(assumptions(unbounded))
-    less = "Missed with probability above 0.2: a loss below 1.250 in the counted event"
+    less = "May be missed (power below 0.8): a loss below 1.250 in the counted event"
     assert unseen(audited().redact())[:2] == [f"{less}.", "Any loss in other events may have been missed."]
     assert unseen(audited(rare=9.0))[:2] == list(audited(rare=9.0).power)
     assert "they are too few for this event." in unseen(audited(detectable=math.inf))[0]

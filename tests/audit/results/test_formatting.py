@@ -127,7 +127,7 @@ def test_every_cell():
     )
 
 
-FOUND = "Missed with probability above 0.2: a loss below {} in the counted event, met by 100% of the runs."
+FOUND = "May be missed (power below 0.8): a loss below {} in the counted event, met by 100% of the runs."
 ELSE = FOUND.format("1.250").replace("the counted event, met by 100%", "another event that was counted, met by 25%")
 NOTHING = {"detectable": math.inf, "verdict": "no power"}
 NONE = "No loss is found with probability 0.8 by these runs"
@@ -137,9 +137,9 @@ FAR = (
 )
 OTHER = {"counts": {"x": {"runs": 8, "guessed_y": 4}, "y": {"runs": 8}}, "basis": {"share": 0.05}}
 RARE = (
-    "Missed with probability above 0.2: a value, word or failure that only one database gives, if it occurs less often "
-    "than once in 1,340 runs. Others (scattered, new each time, of another type or in changing places) may occur more "
-    "often and be missed."
+    "May be missed (power below 0.8): a value, word or failure that only one database gives, if it occurs less than "
+    "once in 1,340 runs. Others (scattered, new each time, of another type or in changing places) may occur more often "
+    "and be missed."
 )
 
 
@@ -148,7 +148,7 @@ RARE = (
     [
         ({}, [FOUND.format("1.250")]),
         ({"rare": 1340.9}, [FOUND.format("1.250"), RARE]),
-        ({"rare": 1.0}, [FOUND.format("1.250"), RARE.replace("once in 1,340 runs", "in every run")]),
+        ({"rare": 1.0}, [FOUND.format("1.250"), RARE.replace("less than once in 1,340 runs", "not in every run")]),
         ({"others": (OTHER,)}, [FOUND.format("1.250")]),
         ({"others": ({**OTHER, "basis": {"share": 0.05, "detects": True}},)}, [ELSE]),
         ({"measured": PureDP(0.01)}, [FAR]),
