@@ -1,4 +1,4 @@
-"""Cell keys, an alternative to the pilot: how often their bounded noise proves a person's presence."""
+"""Cell keys, an alternative to the pilot: how often their bounded noise reveals a person."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CENSUS_CHANGED = published("Cell keys in Census 2021")["changed"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Count proofs in 200,000 releases, and audit outputs 100 times with six sizes (quick: 3 times with three)."""
+    """Count revealing outputs in 200,000 releases, and audit outputs 100 times with six sizes (quick: 3 times with three)."""
     sizes, times, releases = (SIZES[1:4], 3, RELEASES // 10) if quick else (SIZES, AUDITS, RELEASES)
     cases = [(setting, pair) for setting in SETTINGS for pair in PAIRS]
     *streams, other = np.random.SeedSequence(seed).spawn(len(cases) + 1)
@@ -111,7 +111,7 @@ def limits(row: dict[str, Any], of: int) -> tuple[float, float]:
 def check(numbers: Numbers) -> Checks:
     for row in numbers["rows"]:
         what, (low, high) = _label(row), limits(row, numbers["releases"])
-        words = f"{what}: proof with probability {row['proof']:.3g}, measured from {low:.3g} to {high:.3g}"
+        words = f"{what}: revealed with probability {row['proof']:.3g}, measured from {low:.3g} to {high:.3g}"
         yield Check(words, row["proof"] > 0 and low <= row["proof"] <= high)
         words = f"{what}: delta of geometric noise with epsilon {row['private']:.3g} is nowhere above that of cell keys"
         yield Check(words, row["above"] <= 1e-12)
@@ -159,7 +159,7 @@ def draw(numbers: Numbers) -> Figure:
     ax.set(xscale="log", xlim=(3e-6, 1.3), xlabel=words)
     measured = line_key(f"measured, {numbers['releases']:,} outputs (line: limits)", **CIRCLE)
     handles = [measured, line_key("exact", **EXACT)]
-    head(ax, "how often an output is a proof", handles, x=-0.3)
+    head(ax, "how often an output reveals the person", handles, x=-0.3)
     return figure
 
 
