@@ -34,7 +34,7 @@ CENSUS_CHANGED = published("Cell keys in Census 2021")["changed"]
 
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
-    """Count revealing outputs in 200,000 releases, and audit outputs 100 times with six sizes (quick: 3 times with three)."""
+    """Count outputs of 200,000 releases that reveal, and audit 100 times with six sizes (quick: 3 times with three)."""
     sizes, times, releases = (SIZES[1:4], 3, RELEASES // 10) if quick else (SIZES, AUDITS, RELEASES)
     cases = [(setting, pair) for setting in SETTINGS for pair in PAIRS]
     *streams, other = np.random.SeedSequence(seed).spawn(len(cases) + 1)
