@@ -76,7 +76,6 @@ def saved_message(out: Path, names: list[str], saved: list[Path], what: str) -> 
 
 def run_audits(tasks: list[AuditTask], result_options: ResultOptions, context: typer.Context) -> int:
     """Run the audits in sequence; each result is saved before the next audit begins."""
-    from audit.measure.betting import STOPPED
     from audit.report.formats import to_json
     from audit.results.folder import save_result
 
@@ -100,7 +99,7 @@ def run_audits(tasks: list[AuditTask], result_options: ResultOptions, context: t
             results.append((task.name, replace(result, provenance=provenance)))
             if out is not None:
                 saved.append(save_result(results[-1][1], out, task.name))
-            if stopped := any(note.startswith(STOPPED.partition("{")[0]) for note in result.notes):
+            if stopped := result.interrupted:
                 break
         except KeyboardInterrupt as interrupt:
             if out is not None and number:  # the current audit is not counted: its file may exist or not

@@ -17,17 +17,17 @@ from audit.measure.choice import UNSEEN, Choice, Counted, Selected, choose_event
 from audit.methods.betting import FIRST, SCORED, Bets, block_size, shares
 from audit.methods.method import Basis, Floats
 from audit.outputs import read_outputs
+from audit.results.audit_result import STOPPED
 from audit.sampling.independence import Spread, check_calls
 from audit.sampling.runs import GivenRuns, MechanismRuns
 from audit.sampling.streams import Phase, stream
 from audit.values import unlike_numbers
 
-__all__ = ["STOPPED", "bet_on_runs"]
+__all__ = ["bet_on_runs"]
 
 TEACHING, KEPT = 20_000, 2**25  # runs after which the rule stays, and numbers of outputs that are kept to choose it
 LARGEST_SCORE = 30.0  # nats
 AGAIN = 1.3  # ratio of runs between two such questions
-STOPPED = "stopped by the user after {:,} runs: the bound holds"
 
 
 @dataclass
@@ -91,7 +91,7 @@ def bet_on_runs(
         except KeyboardInterrupt:  # elsewhere it would leave half a bet
             if not betted:
                 raise
-            notes.append(STOPPED.format(made))
+            notes.append(f"{STOPPED} {made:,} runs: the bound holds")
             break
         if again:
             following.unlike[:] = chosen.unlike

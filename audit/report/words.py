@@ -139,6 +139,8 @@ def actions(result: AuditResult, option: str = "") -> list[tuple[str, list[str]]
             only = f"If the algorithm is as you intended, it can only promise {least}. No audit says how far above."
             advice.append((only, []))
         return advice
+    if result.interrupted:
+        return [("Let the audit go on: it was interrupted, and its other runs may prove more.", [])]
     if result.verdict == "no power":
         return [(f"Audit again with {remedy(result, option) or 'more runs'}.", [])]
     saved, share = result.provenance.get("next"), excess(result)

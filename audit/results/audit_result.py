@@ -20,12 +20,13 @@ from audit.results.power import is_far, power
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "AuditResult", "Design", "Verdict", "verdict_of"]
+__all__ = ["GIVEN_OUTPUTS", "ONE_RUN", "REDACTED", "STOPPED", "AuditResult", "Design", "Verdict", "verdict_of"]
 
 Verdict = Literal["violated", "not refuted", "no power"]
 Design = Literal["coins", "outputs", "one_run"]
 REDACTED = "redacted"
 GIVEN_OUTPUTS = "given outputs"  # the mechanism of `measure_loss_from_outputs`
+STOPPED = "stopped by the user after"  # the remark of an early audit that was interrupted
 ONE_RUN = "one-run guessing game"  # the bound of `measure_loss_one_run`; it identifies the method
 PUBLIC = ("software", "python", "platform", "created")  # keys of the provenance without names that users chose
 
@@ -157,6 +158,11 @@ class AuditResult(Reported):
         """The parameters of the audit, empty if a file edited by hand has none."""
         parameters = self.provenance.get("parameters")
         return parameters if isinstance(parameters, dict) else {}
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped an early audit before its end."""
+        return any(note.startswith(STOPPED) for note in self.notes)
 
     @property
     def witness(self) -> str:

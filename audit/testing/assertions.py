@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from audit.claims import Claim
 from audit.io.text import printable
-from audit.measure.betting import STOPPED
 from audit.measure.loss import measure_loss
 from audit.mechanism import Mechanism, mechanism_name
 from audit.neighbors import NeighborPair
@@ -107,7 +106,7 @@ def _audit(
     if test is not None and test.runs is not None:
         options["size"] = test.runs
     result = measure_loss(mechanism, pair, promised, **options)
-    if any(note.startswith(STOPPED.partition("{")[0]) for note in result.notes):
+    if result.interrupted:
         raise KeyboardInterrupt  # an early audit returns what it has, but Ctrl-C must end the session
     command = None
     if test is not None:

@@ -302,7 +302,7 @@ const explorer = (() => {
       changed();
       said("status", word("page.imported", {name: file.name}));
     } catch (error) {
-      said("problem", `${file.name}: ${error.message}`);
+      said("problem", word("page.refused", {name: file.name, problem: error.message}));
     }
     box.value = "";
   }
