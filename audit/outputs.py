@@ -49,8 +49,8 @@ def kind_of(batches: Iterable[Any]) -> Kind:
     for batch in batches:
         _check_sequence(batch)
     names = [names_of(batch) for batch in batches]
-    said = {"columns": {", ".join(map(repr, one)) for one in names}, "type": set(map(_spelling, batches))}
-    for what, texts in said.items():
+    differing = {"columns": {", ".join(map(repr, one)) for one in names}, "type": set(map(_spelling, batches))}
+    for what, texts in differing.items():
         if len(texts - {""}) > 1:
             got = " and ".join(sorted(texts - {""}))
             raise ValueError(f"outputs must have the same {what} on both databases, got {got}")

@@ -160,8 +160,8 @@ def _learned(outputs: Sequence[dict[str, Any]], *, inside: bool) -> Reading:
         columns += [*_numbers(name, words[name]), *(_inside(name, words[name]) if place < LOOKED_INTO else ())]
     dropped = names.keys() - frequent - constant  # not read; outputs that have them count as never seen
     patterns = {(name, _pattern(word)) for name, counts in words.items() if name not in dropped for word in counts}
-    seen = frozenset(numbers - dropped), frozenset(patterns), frozenset(fixed)
-    return Reading(tuple(map(_lettered, columns)), n_parts, *seen)
+    known = frozenset(numbers - dropped), frozenset(patterns), frozenset(fixed)
+    return Reading(tuple(map(_lettered, columns)), n_parts, *known)
 
 
 def _lettered(column: Column) -> Column:

@@ -231,7 +231,7 @@ def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[An
         if any(type(value) is kind and not is_missing(value) for value in column)
     }
     gaps = {type(value): value for value in column if is_missing(value)} if any(map(is_missing, values)) else {}
-    taken = []
+    entries = []
     for value in values:
         if is_missing(value):
             value = gaps.get(type(value), next(iter(gaps.values()), value))
@@ -239,8 +239,8 @@ def _of_column_types(column: list[Any], values: list[Any], name: Any) -> list[An
             value = float(value)
         elif kinds and type(value) not in kinds:
             raise ValueError(f"column {name!r} holds {', '.join(sorted(k.__name__ for k in kinds))}, got {value!r}")
-        taken.append(value)
-    return taken
+        entries.append(value)
+    return entries
 
 
 def _series(column: Any, values: list[Any], name: Any) -> tuple[Any, Any]:

@@ -39,7 +39,7 @@ LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Pat
 Outputs = list[NDArray[Any]]  # on x and on y
 
 FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
-_seen: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
+_originals: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms as they were before their first audit here
 _imported: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()  # mechanisms that new processes import, too
 
 
@@ -58,7 +58,7 @@ def as_before(mechanism: Mechanism) -> tuple[bytes, ...]:
             return (_imported[mechanism],)
     try:
         now = packed(mechanism)[1]
-        return tuple(dict.fromkeys([now, _seen.setdefault(mechanism, now)]))
+        return tuple(dict.fromkeys([now, _originals.setdefault(mechanism, now)]))
     except TypeError:  # an object without weak references
         return (now,)
     except ValueError:

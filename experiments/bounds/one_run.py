@@ -132,12 +132,12 @@ def most_provable(mu: float, thresholds: Any, draws: int) -> float:
         each = (np.log(laws * share / right).T, np.log((1 - laws) * share / wrong).T)
         return sum(count @ of for count, of in zip(counts, each, strict=True))
 
-    seen, fresh = ratios(right / share, draws), ratios(right / share, 5 * draws)
+    first, fresh = ratios(right / share, draws), ratios(right / share, 5 * draws)
 
     def refuted(mu0: float) -> float:
         allowed = [GaussianDP(mu0).delta_at(epsilon) for epsilon in epsilons]
         rows = [[shown.T, None, None], [np.ones((1, len(laws))), None, None]]
-        rows += [[-np.exp(np.minimum(seen, 30)), np.ones((draws, 1)), -sparse.eye(draws)]]
+        rows += [[-np.exp(np.minimum(first, 30)), np.ones((draws, 1)), -sparse.eye(draws)]]
         costs = np.concatenate([np.zeros(len(laws)), [-0.5], np.full(draws, 1 / draws)])
         limits = np.concatenate([allowed, [1.0], np.zeros(draws)])
         coins = optimize.linprog(costs, sparse.bmat(rows).tocsr(), limits).x[: len(laws)]

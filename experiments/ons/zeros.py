@@ -201,9 +201,9 @@ def _draw_parts(ax: Axes, rows: list[dict[str, Any]]) -> None:
 def _draw_deaths(ax: Axes, rows: list[dict[str, Any]]) -> None:
     for (perturb_zeros, words), look in styles(((False, "zeros kept"), (True, "noise on zeros")), markersize=6).items():
         own = [row for row in rows if row["perturb_zeros"] == perturb_zeros]
-        for name, seen, line in (("true", "shown cells with people", "-"), ("shown", "lone people who appear", ":")):
+        for name, shown, line in (("true", "shown cells with people", "-"), ("shown", "lone people who appear", ":")):
             style = look | {"linestyle": line, "markerfacecolor": look["color"] if name == "true" else "white"}
             values = [row[name] for row in own]
-            ax.semilogx([row["epsilon"] for row in own], values, **style, label=f"{words}: {seen}")
+            ax.semilogx([row["epsilon"] for row in own], values, **style, label=f"{words}: {shown}")
     ax.set(ylim=(0, 1.05), xlabel="epsilon, one person added or removed (log scale)", ylabel="share")
     head(ax, "(c) what tables of synthetic deaths reveal", own_keys(ax), ncols=2, x=-0.1)

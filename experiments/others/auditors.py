@@ -58,7 +58,7 @@ OF_COUNTS: dict[str, dict[str, list[float]]] = published("auditors of one count"
 OF_BENCHMARKS: dict[str, tuple[float, float, list[float], list[int | None]]] = published("auditors of benchmarks")
 
 LAWS = Attack.without("precision")  # audit published algorithms, not their float noise
-TOLD, OUTPUTS = "told the likelihood", "outputs only"
+LIKELIHOOD, OUTPUTS = "told the likelihood", "outputs only"
 SIZE, GROUP, FEWER = 1_000_000, 40, 20  # runs; people in a group; divisor of the runs if quick
 SIZES = {"TruncatedGeometric": 500_000, "NoisyHist2": 4_000_000}
 GROUPED = f"LaplaceParallel, {GROUP} at once"
@@ -92,7 +92,7 @@ class Case:
         released: NDArray[Any] = np.round(counts + rng.normal(0, 1, (size, len(counts))), DIGITS)
         return released
 
-    def asked(self) -> dict[str, Any]:
+    def question(self) -> dict[str, Any]:
         question = {"parameter": self.claim.parameter, "delta": self.delta, "threshold": self.threshold}
         return {**question, "confidence": CONFIDENCE, "selection": SELECTION}
 
@@ -141,14 +141,14 @@ def _row(number: int, quick: bool, stream: np.random.SeedSequence) -> dict[str, 
             ours["seconds"].append(seconds)
             np.savez(folder / f"{audit:04}.npz", x=x, y=y)
         script = HERE / "peers_bounds.py"
-        answers = {"versions": {}, "rows": {}} if quick else ask(folder, case.asked(), PYTHON, script)
+        answers = {"versions": {}, "rows": {}} if quick else ask(folder, case.question(), PYTHON, script)
     about = {"name": case.name, "parameter": case.claim.parameter, "truth": case.truth, "delta": case.delta}
     about |= {"outputs": case.each * (1 if case.threshold else 2), "one_run": bool(case.threshold), "cited": case.cited}
     return {**about, "auditors": {OURS: ours, **answers["rows"]}, "versions": answers["versions"]}
 
 
 def ask(folder: Path, question: dict[str, Any], python: Path, script: Path) -> dict[str, Any]:
-    (folder / "asked.json").write_text(json.dumps(question), encoding="utf-8")
+    (folder / "question.json").write_text(json.dumps(question), encoding="utf-8")
     # -P: do not import modules from the folder of the script.
     ended = subprocess.run([python, "-P", script, folder], capture_output=True, text=True, check=False)
     if ended.returncode:
@@ -192,7 +192,7 @@ def _benchmarks(quick: bool, seed: int, jobs: int) -> list[dict[str, Any]]:
         cases += [(GROUPED, known, GROUP)] if name == "LaplaceParallel" else []
     rows, tasks = [], []
     streams = np.random.SeedSequence(seed).spawn(4)[2:]  # the first two were for peers' outputs
-    for mode, root in zip((TOLD,) if quick else (TOLD, OUTPUTS), streams, strict=False):
+    for mode, root in zip((LIKELIHOOD,) if quick else (LIKELIHOOD, OUTPUTS), streams, strict=False):
         for (name, known, people), stream in zip(cases, root.spawn(len(cases)), strict=True):
             size = min(SIZES.get(name, SIZE), SIZE if mode == OUTPUTS else math.inf)
             size = size // FEWER if quick else size
@@ -205,7 +205,7 @@ def _benchmarks(quick: bool, seed: int, jobs: int) -> list[dict[str, Any]]:
 
 
 def _audit(mode: str, known: Any, people: int, size: int, stream: np.random.SeedSequence) -> dict[str, Any]:
-    mechanism = known.mechanism if mode == TOLD else partial(known.mechanism)  # `partial` hides the likelihood
+    mechanism = known.mechanism if mode == LIKELIHOOD else partial(known.mechanism)  # `partial` hides the likelihood
     options: dict[str, Any] = {"attack": LAWS, "size": size, "confidence": CONFIDENCE, "rng": stream}
     result = measure_loss(mechanism, group_pair(known, people), known.mechanism.claim, **options)
     return {**kept(result), "seconds": result.seconds}
@@ -225,8 +225,8 @@ def best(row: dict[str, Any]) -> tuple[str, float]:
     return max(((name, middle(row, name)) for name in peers), key=lambda pair: pair[1], default=("", 0.0))
 
 
-def told(numbers: Numbers, name: str) -> dict[str, Any]:
-    return next(row for row in numbers["benchmarks"] if (row["name"], row["mode"]) == (name, TOLD))
+def row_of(numbers: Numbers, name: str) -> dict[str, Any]:
+    return next(row for row in numbers["benchmarks"] if (row["name"], row["mode"]) == (name, LIKELIHOOD))
 
 
 def check(numbers: Numbers) -> Checks:
@@ -255,7 +255,7 @@ def check(numbers: Numbers) -> Checks:
         words = f"{RAW}, an estimate: {times} of {audits} above the truth, expected more than half"
         yield Check(words, times > audits / 2)
     for name, target in () if quick else TARGETS.items():
-        row = told(numbers, name)
+        row = row_of(numbers, name)
         values = bounds(row["audits"])
         error = 1.2533 * float(np.std(values, ddof=1)) / math.sqrt(len(values))
         what = f"{name}: median of {len(values)}, standard error {error:.2g}; many must reach {target:g}"
@@ -285,7 +285,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         took = " and ".join(f"{np.median(row['auditors'][who]['seconds']):.2g}" for who in (OURS, peer) if who)
         rows.append((label(row), down(middle(row, OURS)), down(most) if peer else "", peer, took))
     for name, words in (("PrefixSum", "prefix sums"), (GROUPED, f"20 noises at once, {GROUP} people")):
-        row = told(numbers, name)
+        row = row_of(numbers, name)
         shares = median(row["audits"]) / float(row["loss"]), max(cited(name)) / float(row["loss"])
         took = f"{np.median([audit['seconds'] for audit in row['audits']]):.2g}"
         rows.append((f"{words}, {row['size']:,} runs", *map(down, shares), "published, 200 million runs, 90%", took))
@@ -296,7 +296,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     wrong = {who: tuple(map(sum, zip(*pairs, strict=True))) for who, pairs in counted.items()}
     ours, their_bounds, estimates = (f"{wrong[who][0]:,} of {wrong[who][1]:,}" for who in (OURS, True, False))
     finite = [name for name in OF_BENCHMARKS if name not in UNBOUNDED]
-    more = sum(median(told(numbers, name)["audits"]) > max(cited(name)) for name in finite)
+    more = sum(median(row_of(numbers, name)["audits"]) > max(cited(name)) for name in finite)
     return locals()
 
 

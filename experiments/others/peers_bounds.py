@@ -1,7 +1,7 @@
 """Bounds by other auditors, run in their own environment on outputs in a folder, and saved there as JSON.
 
 ``make peers`` makes the environment from ``peers.txt``; this file needs numpy and those packages, but not plaudit.
-The folder has ``asked.json``, with the parameters of `Asked`, and one file of outputs for each audit; this script
+The folder has ``question.json``, with the parameters of `Question`, and one file of outputs for each audit; this script
 writes ``bounds.json``. Every bound is one-sided. Seconds are processor time, from the outputs to the bound.
 """
 
@@ -29,7 +29,7 @@ LEAST_DELTA = 1e-12  # if an auditor requires a positive delta
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """Parameters of all audits of a case, and the outputs or scores of one audit."""
 
     parameter: str  # epsilon or mu
@@ -46,7 +46,7 @@ class Asked:
         return 1 - self.confidence
 
 
-Bound = Callable[[Asked], float]
+Bound = Callable[[Question], float]
 
 
 def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
@@ -71,32 +71,32 @@ def auditors(parameter: str, one_run: bool) -> dict[str, tuple[str, Bound]]:
     }
 
 
-def by_jax(method: str, rule: str, asked: Asked, **options: Any) -> float:
+def by_jax(method: str, rule: str, question: Question, **options: Any) -> float:
     """Return a bound of jax-privacy; `rule`: correct for all thresholds, choose one on half, or use the given one."""
     module: Any = importlib.import_module("jax_privacy.auditing")
     if rule:
-        rules = {"all": module.Bonferroni, "half": partial(module.Split, seed=asked.seed)}
-        options["threshold_strategy"] = rules.get(rule, partial(module.Explicit, asked.threshold))()
-    delta = max(asked.delta, LEAST_DELTA) if "one_run" in method else asked.delta
-    return float(getattr(module.CanaryScoreAuditor(asked.y, asked.x), method)(asked.error, delta, **options))
+        rules = {"all": module.Bonferroni, "half": partial(module.Split, seed=question.seed)}
+        options["threshold_strategy"] = rules.get(rule, partial(module.Explicit, question.threshold))()
+    delta = max(question.delta, LEAST_DELTA) if "one_run" in method else question.delta
+    return float(getattr(module.CanaryScoreAuditor(question.y, question.x), method)(question.error, delta, **options))
 
 
-def jax_raw(asked: Asked) -> float:
+def jax_raw(question: Question) -> float:
     """Return the plain ratio of counts, an estimate according to its documentation."""
     module: Any = importlib.import_module("jax_privacy.auditing")
-    scores = module.CanaryScoreAuditor(asked.y, asked.x)
-    return float(scores.epsilon_raw_counts(delta=asked.delta, one_sided=False))
+    scores = module.CanaryScoreAuditor(question.y, question.x)
+    return float(scores.epsilon_raw_counts(delta=question.delta, one_sided=False))
 
 
-def by_counts(method: str, asked: Asked) -> float:
+def by_counts(method: str, question: Question) -> float:
     """Return epsilon from counts at the threshold that has the largest bound on the selection outputs."""
     package: Any = importlib.import_module("privacy_estimates")
-    rng = np.random.default_rng(asked.seed)
-    choosing, counting = zip(*(parted(side, asked.selection, rng) for side in (asked.x, asked.y)), strict=True)
+    rng = np.random.default_rng(question.seed)
+    choosing, counting = zip(*(parted(side, question.selection, rng) for side in (question.x, question.y)), strict=True)
 
     def bound(outputs: tuple[Any, Any], at: float) -> float:
         rates = errors(package, *outputs, at)
-        return float(package.compute_eps_lo(rates, asked.delta, asked.error, method))
+        return float(package.compute_eps_lo(rates, question.delta, question.error, method))
 
     tried = np.unique(np.quantile(np.concatenate(choosing), np.linspace(0, 1, THRESHOLDS), method="higher"))
     sorted_once = np.sort(choosing[0]), np.sort(choosing[1])
@@ -117,22 +117,22 @@ def errors(package: Any, x: Any, y: Any, at: float) -> Any:
 def converted(bound: Bound) -> Bound:
     """Convert a bound on epsilon at a delta to the mu of Gaussian noise with this epsilon and delta."""
 
-    def mu(asked: Asked) -> float:
+    def mu(question: Question) -> float:
         accounting: Any = importlib.import_module("dp_accounting")
-        epsilon = bound(asked)
+        epsilon = bound(question)
         if epsilon <= 0:  # no loss is proved, though some mu has this delta at epsilon 0
             return 0.0
-        return 1 / float(accounting.get_sigma_gaussian(epsilon, asked.delta))
+        return 1 / float(accounting.get_sigma_gaussian(epsilon, question.delta))
 
     return mu
 
 
 def answers(folder: Path) -> dict[str, Any]:
-    path = folder / "asked.json"
+    path = folder / "question.json"
     if not path.exists():
         raise SystemExit(f"peers: error: {path} must be there: run `make peers`")
     question = json.loads(path.read_text(encoding="utf-8"))
-    asked = partial(Asked, **question)
+    build = partial(Question, **question)
     named = auditors(question["parameter"], question["threshold"] is not None)
     rows: dict[str, Any] = {name: {"kind": kind, "values": [], "seconds": []} for name, (kind, _) in named.items()}
     files = sorted(folder.glob("*.npz"))
@@ -140,7 +140,7 @@ def answers(folder: Path) -> dict[str, Any]:
         raise SystemExit(f"peers: error: {folder} must hold outputs: run `make peers`")
     for number, path in enumerate(files):
         with np.load(path, allow_pickle=False) as saved:
-            audit = asked(seed=number, x=saved["x"], y=saved["y"])
+            audit = build(seed=number, x=saved["x"], y=saved["y"])
         for name, (_, bound) in named.items():
             if number == 0:  # warm-up: imports and compilation are not timed
                 bound(audit)

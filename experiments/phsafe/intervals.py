@@ -44,8 +44,8 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     homes, levels = load_households(), list(LEVELS)[: 1 if quick else 2]
     exact, releases = tabulation(homes.persons, homes.units, homes.geo, config=config), 20 if quick else RELEASES
     streams = np.random.SeedSequence(seed).spawn(len(levels))
-    asked = [PHSafe(config, [query for query in exact.counts if query[1] == level]) for level in levels]
-    work = [delayed(_releases)(*one, exact, releases) for one in zip(asked, levels, streams, strict=True)]
+    mechanisms = [PHSafe(config, [query for query in exact.counts if query[1] == level]) for level in levels]
+    work = [delayed(_releases)(*one, exact, releases) for one in zip(mechanisms, levels, streams, strict=True)]
     sums: dict[str, Values] = defaultdict(lambda: np.zeros((releases, 1 + len(COLUMNS))))
     for name, added in (item for found in run_all(work, jobs, "published tables", "levels") for item in found.items()):
         sums[name] = sums[name] + added

@@ -31,7 +31,7 @@ PARTS = {False: 1, True: 10}  # divisor of runs and audits, by whether quick
 OFTEN = 100  # audits at CONFIDENCE, none of which should report a violation
 GROWING = (9, 125)
 CUSTOMARY = 0.95  # confidence of the bounds shown
-GONE = 9  # unused random streams between those of `asked` and `often`
+GONE = 9  # unused random streams between those of `audited` and `often`
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ def tasks(quick: bool) -> list[Task]:
 
 def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
     """Audit tables of every size with growing runs, budgets and groups, and one case 100 times."""
-    asked = tasks(quick)
+    audited = tasks(quick)
     often = [Task(9, 1.0, 1, GROUPED // PARTS[quick])] * (OFTEN // PARTS[quick])
-    streams = np.random.SeedSequence(seed).spawn(len(asked) + (0 if quick else GONE) + len(often))
-    streams = streams[: len(asked)] + streams[-len(often) :]
-    levels = [CUSTOMARY] * len(asked) + [CONFIDENCE] * len(often)
-    work = [delayed(_audit)(*one) for one in zip(asked + often, levels, streams, strict=True)]
+    streams = np.random.SeedSequence(seed).spawn(len(audited) + (0 if quick else GONE) + len(often))
+    streams = streams[: len(audited)] + streams[-len(often) :]
+    levels = [CUSTOMARY] * len(audited) + [CONFIDENCE] * len(often)
+    work = [delayed(_audit)(*one) for one in zip(audited + often, levels, streams, strict=True)]
     audits = run_all(work, jobs, "published tables")
-    return {"audits": audits[: len(asked)], "sound": audits[len(asked) :], "quick": quick}
+    return {"audits": audits[: len(audited)], "sound": audits[len(audited) :], "quick": quick}
 
 
 def _audit(task: Task, confidence: float, stream: np.random.SeedSequence) -> dict[str, Any]:

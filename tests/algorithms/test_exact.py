@@ -6,7 +6,7 @@ import pytest
 from algorithms.systems import systems
 
 NAMES = [(system, stage) for system in systems().values() for stage in ("", *system.stages)]
-TOLD = [(system, stage) for system, stage in NAMES if hasattr(system.mechanism(stage=stage), "exact")]
+EXACT = [(system, stage) for system, stage in NAMES if hasattr(system.mechanism(stage=stage), "exact")]
 SILENT = {"nist", "phsafe-published"}  # rows of people who do not exist, and ends of intervals: no truth to subtract
 PARTED = [("phsafe", ""), ("ons-independent", "")]
 PARTED += [(name, "measurements") for name in ("topdown", "ons", "nist")]
@@ -19,10 +19,10 @@ def named(given):
 def test_all_systems_of_the_papers_tell_it_but_of_rows_that_stand_for_nobody():
     folders = ("flaxman", "bottom_up", "ons", "nist", "phsafe", "topdown")
     papers = [one for one in NAMES if type(one[0].mechanism()).__module__.split(".")[1] in folders]
-    assert {system.name for system, stage in papers if (system, stage) not in TOLD} == SILENT
+    assert {system.name for system, stage in papers if (system, stage) not in EXACT} == SILENT
 
 
-@pytest.mark.parametrize(("system", "stage"), TOLD, ids=named)
+@pytest.mark.parametrize(("system", "stage"), EXACT, ids=named)
 def test_it_has_the_shape_of_one_output(system, stage):
     mechanism, data = system.mechanism(stage=stage), system.pair().x
     assert np.shape(mechanism.exact(data)) == np.shape(mechanism(data, 1, np.random.default_rng(1)))[1:]
@@ -33,7 +33,7 @@ BUDGETS = {"epsilon": 1e6, "rho": 1e12, "times": 1e12}  # hardly any noise
 
 @pytest.mark.parametrize(
     ("system", "stage"),
-    [one for one in TOLD if BUDGETS.keys() & one[0].settings and one[0].below > 1e6 and one[1] != "counted"],
+    [one for one in EXACT if BUDGETS.keys() & one[0].settings and one[0].below > 1e6 and one[1] != "counted"],
     ids=named,
 )
 def test_with_hardly_any_noise_it_is_the_output(system, stage):

@@ -26,7 +26,7 @@ PROGRAMS = sorted(path for kind in ("*.py", "*.sh") for path in EXAMPLES.glob(ki
 EXPECTED = re.compile(r"\s*# exit code (\d)$")
 
 # What programs print that tells that they did what they say.
-TOLD = {
+PRINTED = {
     "dp_sgd.py": ["as promised: not refuted after 600 trainings", "noise: violated after", "people: violated after"],
     "library.py": ["promised epsilon 0.5", "not refuted"],
     "one_release.py": ["GDPC: not refuted", "RDPC: not refuted"],
@@ -57,7 +57,7 @@ def run(words: list[str], folder: Path, **environment: str) -> subprocess.Comple
 
 
 def test_every_program_is_short_and_has_a_test() -> None:
-    assert {program.name for program in PROGRAMS} == TOLD.keys()
+    assert {program.name for program in PROGRAMS} == PRINTED.keys()
     assert len(PROGRAMS) >= 10
     assert all(10 <= len(program.read_text("utf-8").splitlines()) <= 40 for program in PROGRAMS)
 
@@ -70,7 +70,7 @@ ALL = [pytest.param(one, marks=() if one.name in FIRST else pytest.mark.slow, id
 def test_programs_run(program: Path, desk: Path) -> None:  # each in a process of its own, with whole audits
     found = run(["sh" if program.suffix == ".sh" else sys.executable, program.name], desk)
     assert found.returncode == 0, found.stderr
-    for words in TOLD[program.name]:
+    for words in PRINTED[program.name]:
         assert words in found.stdout
 
 

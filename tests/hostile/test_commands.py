@@ -29,7 +29,7 @@ FILES = re.compile(r"[\w/-]+\.(?:json|csv|npy|parquet)")
 WRITTEN = ("--out", "--save", "--store")  # options that name what a command may write
 AUDITING = ("audit", "search", "replay", "check", "verify", "report", "compare")  # which may find a violation
 USAGE, LONGEST = 2, 1000  # letters of a refusal: more is no answer to anybody
-TOLD = re.compile(
+MESSAGES = re.compile(
     r"plaudit: |not released: |warning: |weights add up to |.* read (?:as|from) |(?:persons|units|geo): |"
     r"\S+: \w+, .*promised"
 )  # a line of ours: a note, a finding, a record beside a table
@@ -112,7 +112,7 @@ class Case:
             yield f"no refusal: {last[:200]!r}"
         elif len(last) > LONGEST or FOREIGN.search(last.removeprefix("plaudit: error: ")):
             yield f"no rule named: {last[:300]!r}"
-        if strange := next((line for line in notes if not TOLD.match(line)), None):
+        if strange := next((line for line in notes if not MESSAGES.match(line)), None):
             yield f"strange line: {strange[:200]!r}"
 
     def _code(self) -> Iterator[str]:

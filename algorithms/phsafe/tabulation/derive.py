@@ -163,13 +163,13 @@ def own_households(
             if derive:
                 units, couples = _derived(database, persons, units)
                 if couples:
-                    tell(f"warning: {'; '.join(_said(couple, sources) for couple in couples)}")
+                    tell(f"warning: {'; '.join(_couple_message(couple, sources) for couple in couples)}")
             yield database, (persons, units, geo)
     except InvalidHouseholds as error:
         raise InvalidHouseholds(error.findings, sources) from error
 
 
-def _said(couple: Finding, sources: Mapping[str, Any]) -> str:
+def _couple_message(couple: Finding, sources: Mapping[str, Any]) -> str:
     rule, example = couple.parts(sources)
     number = "1 household" if couple.rows == 1 else f"{couple.rows:,} households"
     return f"{number}: {rule}, such as {example}"

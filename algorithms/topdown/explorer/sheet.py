@@ -56,9 +56,9 @@ def sheet_of(settings: Preset, areas: Sequence[str], *, epsilon: float | None, r
         raise ValueError(f"--areas is needed: {settings.name} names no levels")
     budget = preset(settings, Hierarchy.regular(1, len(names) - 1), levels=names, epsilon=epsilon, rho=rho).budget
     whole = replace(settings, promise=budget.promise)
-    asked = dict.fromkeys(query for level in names for query in settings.queries_at(level))
+    names_of_queries = dict.fromkeys(query for level in names for query in settings.queries_at(level))
     places = {level: f"level{place}" for place, level in enumerate(names)}
-    queries = {query: f"query{place}" for place, query in enumerate(asked)}
+    queries = {query: f"query{place}" for place, query in enumerate(names_of_queries)}
     words = {f"topdown.{key}": name for known in (places, queries) for name, key in known.items()}
     exact = ", ".join(f"{query} of {level}" for level, query in settings.invariants.items()) or "nothing"
     words["topdown.about.own"] = f"Settings of {settings.name}. Published exactly: {exact}."
@@ -166,10 +166,10 @@ def compute(
 
 def _shares(given: dict[str, Any], levels: Sequence[str], queries: Sequence[str]) -> dict[str, Fraction]:
     """Return the shares by query and level: parts over their sums; a level without queries has no share."""
-    asked = {level: sum(given[f"topdown/{query}/{level}/parts"] for query in queries) for level in levels}
-    parts = {level: given[f"topdown/all/{level}/parts"] for level in levels if asked[level]}
+    parts_of_queries = {level: sum(given[f"topdown/{query}/{level}/parts"] for query in queries) for level in levels}
+    parts = {level: given[f"topdown/all/{level}/parts"] for level in levels if parts_of_queries[level]}
     return {
-        f"{query}/{level}": Fraction(part, sum(parts.values())) * Fraction(own, asked[level])
+        f"{query}/{level}": Fraction(part, sum(parts.values())) * Fraction(own, parts_of_queries[level])
         for level, part in parts.items()
         for query in queries
         if part and (own := given[f"topdown/{query}/{level}/parts"])

@@ -53,7 +53,7 @@ def pairs_of(options: TargetOptions, databases: DatabaseOptions, population: Pop
         pairs = [Named(row.name, row.pair(), own, ("search", {})) for row, own in zip(rows, selecting, strict=True)]
     else:
         pairs = _of_counts(population, options, databases)
-    return [named._replace(pair=_asked(named.pair, options)) for named in pairs]
+    return [named._replace(pair=_as_requested(named.pair, options)) for named in pairs]
 
 
 def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> list[NeighborPair]:
@@ -61,10 +61,10 @@ def varied(options: TargetOptions, databases: DatabaseOptions, most: int) -> lis
     rows = read_rows(options.data or BUNDLED, databases)
     turns = chain.from_iterable(zip_longest(*(row.alike() for row in rows)))
     pairs = chain((row.pair() for row in rows), filter(None, turns))
-    return [_asked(pair, options) for pair in islice(pairs, most)]
+    return [_as_requested(pair, options) for pair in islice(pairs, most)]
 
 
-def _asked(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
+def _as_requested(pair: NeighborPair, options: TargetOptions) -> NeighborPair:
     pair = pair.under(options.relation) if options.relation else pair  # type: ignore[arg-type]
     public = (options.data or BUNDLED) in bundled() or options.public_data
     return pair if public else pair.as_confidential()
