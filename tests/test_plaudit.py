@@ -35,9 +35,9 @@ def test_another_package_called_audit_is_named_with_what_helps(tmp_path):
     (tmp_path / "audit").mkdir()
     (tmp_path / "audit" / "__init__.py").touch()
     code = "import plaudit\ntry:\n    plaudit.PureDP\nexcept ImportError as error:\n    print(error)"
-    said = python(code, folder=tmp_path)
+    printed = python(code, folder=tmp_path)
     where = tmp_path / "audit" / "__init__.py"
-    assert said == (
+    assert printed == (
         "plaudit.PureDP is in the package audit of plaudit, and Python finds another package of that name, "
         f"{where}: PYTHONPATH={plaudit.HOME} helps\n"
     )
@@ -78,8 +78,8 @@ def test_what_is_heavy_waits_until_it_is_needed(code, tmp_path):
     run = f"import sys, plaudit\n{code}\n"
     if "argv" in code:
         run += "try:\n    plaudit.main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-    said = python(run + f"print('loaded', [name for name in {HEAVY} if name in sys.modules])", folder=tmp_path)
-    assert said.splitlines()[-1] == "loaded []"
+    printed = python(run + f"print('loaded', [name for name in {HEAVY} if name in sys.modules])", folder=tmp_path)
+    assert printed.splitlines()[-1] == "loaded []"
 
 
 @pytest.fixture
@@ -111,9 +111,9 @@ def test_the_plugin_yields_to_packages_of_the_same_names(project, path):
 
 def test_the_command_runs_beside_packages_of_the_same_names(project):
     """Where workers load it again, and where a child does that has a time to end in: four processes, 1 s."""
-    asked = ["audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--confidence", "0.999"]
-    asked += ["--size", "400", "--seed", "1", "--jobs", "2", "--timeout", "60"]
-    words, environment = [sys.executable, str(SCRIPT), *asked], os.environ | {"PYTHONPATH": str(project)}
+    arguments = ["audit", "mine:noisy", "--data", "counts.csv", "--claim", "pure:1", "--confidence", "0.999"]
+    arguments += ["--size", "400", "--seed", "1", "--jobs", "2", "--timeout", "60"]
+    words, environment = [sys.executable, str(SCRIPT), *arguments], os.environ | {"PYTHONPATH": str(project)}
     found = subprocess.run(words, cwd=project, env=environment, capture_output=True, text=True, timeout=60)
     assert (found.returncode, found.stderr) in [(0, ""), (3, "")]
     assert "mine:noisy" in found.stdout
@@ -143,8 +143,8 @@ def test_nothing_in_the_current_folder_is_taken_for_a_library(tmp_path, command)
     )
     (tmp_path / "counts.csv").write_text("120\n75\n43\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-    asked = "audit mine:noisy --data counts.csv --claim pure:1 --confidence 0.999 --size 4000 --seed 1 --jobs 2"
-    words = [*command, *asked.split()]
+    arguments = "audit mine:noisy --data counts.csv --claim pure:1 --confidence 0.999 --size 4000 --seed 1 --jobs 2"
+    words = [*command, *arguments.split()]
     found = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert (found.returncode, found.stderr) == (0, "")
     assert not (tmp_path / "taken").exists()

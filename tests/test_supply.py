@@ -119,13 +119,13 @@ print(json.dumps(codes))
 CALL = "import urllib.request\ntry:\n    urllib.request.urlopen('http://192.0.2.1')\nexcept OSError:\n    pass"
 
 
-def calls_of(code: str, folder: Path, told: object = None) -> tuple[str, list[str]]:
+def calls_of(code: str, folder: Path, given: object = None) -> tuple[str, list[str]]:
     """Return what a program prints, and whom it or any process of its calls."""
     (folder / "hook").mkdir()
     (folder / "hook" / "sitecustomize.py").write_text(HOOK)
     paths = os.pathsep.join([str(folder / "hook"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths, "CALLS": str(folder / "calls"), "OMP_NUM_THREADS": "1"}
-    command, text = [sys.executable, "-c", code], json.dumps(told)
+    command, text = [sys.executable, "-c", code], json.dumps(given)
     done = subprocess.run(command, cwd=folder, env=environment, input=text, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []

@@ -108,8 +108,8 @@ def test_histograms_that_do_not_fit_into_memory_are_refused_before_data_are_read
     words = r"^a histogram must have at most 1,073,741,824 counts, .*, got 1 x 10,000,000"
     with pytest.raises(ValueError, match=words):
         read_histogram(tmp_path / "absent.csv", schema, ["area"])
-    told = "attributes must have at most 16,777,216 cells together, got 10,000,000,000"
-    refuses(ValueError, told, schema.query, "a")
+    message = "attributes must have at most 16,777,216 cells together, got 10,000,000,000"
+    refuses(ValueError, message, schema.query, "a")
 
 
 @pytest.mark.parametrize("levels", [("-9", "other"), ("1e3", "many")])

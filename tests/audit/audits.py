@@ -52,8 +52,8 @@ def as_planned(truth):
     """The mechanism that a plan is for: a coin, or a count with normal noise."""
     if truth.epsilon_delta:
         right = truth.forgiven + (1 - truth.forgiven) * expit(truth.budget)
-        return lambda asked, size, rng: np.where(rng.random((size, 1)) < right, 1, -1) * (2 * np.asarray(asked) - 1)
-    return lambda asked, size, rng: 120 + 10 * (np.asarray(asked) + rng.standard_normal((size, 1)) / truth.shift)
+        return lambda bits, size, rng: np.where(rng.random((size, 1)) < right, 1, -1) * (2 * np.asarray(bits) - 1)
+    return lambda bits, size, rng: 120 + 10 * (np.asarray(bits) + rng.standard_normal((size, 1)) / truth.shift)
 
 
 def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
@@ -97,9 +97,9 @@ def answers(right, wrong):
     """Tells the truth of the first counts, the opposite of the next, and of the others nothing."""
 
     def mechanism(data, size, rng):
-        told = np.full(data.size, 0.5)
-        told[:right], told[right : right + wrong] = data[:right], 1 - data[right : right + wrong]
-        return np.tile(told, (size, 1))
+        guesses = np.full(data.size, 0.5)
+        guesses[:right], guesses[right : right + wrong] = data[:right], 1 - data[right : right + wrong]
+        return np.tile(guesses, (size, 1))
 
     return mechanism
 

@@ -41,22 +41,22 @@ def set_up(data, size, rng):  # a constant, if the program has set something up
 """
 
 
-def beside(told):
+def beside(statistic):
     """A noisy total beside what is told of a database, in every run."""
-    return lambda data, size, rng: [(told(data), round(float(data.sum() + rng.laplace()), 6)) for _ in range(size)]
+    return lambda data, size, rng: [(statistic(data), round(float(data.sum() + rng.laplace()), 6)) for _ in range(size)]
 
 
 def in_order(values):
     """What a process gives data sets in the order in which it sees them."""
     known = {}
 
-    def told(data):
+    def statistic(data):
         key = data.tobytes()
         if key not in known:
             known[key] = next(values)
         return known[key]
 
-    return told
+    return statistic
 
 
 class Unsendable:
@@ -83,7 +83,7 @@ def imported(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "options"),
+    ("statistic", "options"),
     [
         (in_order(iter(range(9))), {}),
         (in_order(iter(["red", "green", "blue"])), {"claim": GaussianDP(1.0)}),
@@ -92,10 +92,10 @@ def imported(monkeypatch, tmp_path):
     ],
     ids=["id", "color", "place-in-memory", "registered"],
 )
-def test_what_a_process_keeps_for_each_data_set_is_refused(told, options):
+def test_what_a_process_keeps_for_each_data_set_is_refused(statistic, options):
     """New processes, .5 s: an audit took it for a loss of 5 and more."""
     with refused_like(ValueError, KEPT):
-        audit(beside(told), **options)
+        audit(beside(statistic), **options)
 
 
 def test_what_a_module_keeps_for_each_data_set_is_refused(imported):
@@ -112,10 +112,10 @@ def test_new_processes_share_no_draw_of_a_module_and_no_order_of_words(imported,
         assert len({side[0].split(",")[0] for one in answers for side in one[:1]}) == 3
 
 
-@pytest.mark.parametrize("told", [lambda data: zlib.crc32(data.tobytes()), {14: "even", 15: "odd"}.get, int])
-def test_a_constant_that_follows_the_database_is_a_violation(told):
+@pytest.mark.parametrize("statistic", [lambda data: zlib.crc32(data.tobytes()), {14: "even", 15: "odd"}.get, int])
+def test_a_constant_that_follows_the_database_is_a_violation(statistic):
     """A hash, a lookup and the total itself; new processes, .5 s."""
-    result = audit(beside(lambda data: told(data if told.__name__ == "<lambda>" else int(data.sum()))))
+    result = audit(beside(lambda data: statistic(data if statistic.__name__ == "<lambda>" else int(data.sum()))))
     assert (result.verdict, result.notes) == ("violated", ())
 
 

@@ -473,21 +473,21 @@ def test_an_error_that_is_no_output_arrives_in_one_piece():
     error = BrokenError("no such area", 17)
 
     def batches(data, size, rng):
-        asked.append(size)
+        sizes.append(size)
         if size > 1:
             raise error
         return rng.random(size)
 
-    asked = []
+    sizes = []
     with pytest.raises(BrokenError) as caught:  # by itself no run raises: it is the batch that cannot be run
         run(batches, None, 5, np.random.default_rng(0), Kind(()))
     assert caught.value is error
-    assert asked == [5, 2, 3] + [1] * 2 * PASSES + [2] * ATTEMPTS
+    assert sizes == [5, 2, 3] + [1] * 2 * PASSES + [2] * ATTEMPTS
 
 
 def test_exhausted_memory_and_an_interrupt_are_no_output():
     def at_once(data, size, rng):
-        asked.append(size)
+        sizes.append(size)
         raise MemoryError
 
     def interrupted(data, size, rng):
@@ -497,10 +497,10 @@ def test_exhausted_memory_and_an_interrupt_are_no_output():
         def __array__(self, dtype=None, copy=None):
             raise MemoryError
 
-    asked = []
+    sizes = []
     with pytest.raises(MemoryError):
         run(at_once, None, 4, np.random.default_rng(0), Kind(()))
-    assert asked == [4]
+    assert sizes == [4]
     with pytest.raises(KeyboardInterrupt):
         run(interrupted, None, 4, np.random.default_rng(0), Kind(()))
     with pytest.raises(MemoryError):

@@ -86,7 +86,7 @@ class WithLaw:
 
     def exact_loss(self, pair):
         chances = (1e-9 * (data[0] == 1) for data in (pair.x, pair.y))
-        return loss_distribution(*([(1 - told) / 2, (1 - told) / 2, told] for told in chances))
+        return loss_distribution(*([(1 - chance) / 2, (1 - chance) / 2, chance] for chance in chances))
 
 
 def test_a_pair_with_an_impossible_output_goes_first():

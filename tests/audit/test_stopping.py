@@ -171,7 +171,7 @@ def test_other_outputs_than_numbers_teach_too(tmp_path):
     """Words at first, and words that come later among numbers."""
 
     def words(data, size, rng):
-        return ["yes" if told else "no" for told in rng.random(size) < 0.2 + 0.6 * data]
+        return ["yes" if yes else "no" for yes in rng.random(size) < 0.2 + 0.6 * data]
 
     def later(data, size, rng):
         return [("x" if data and rng.random() < 0.5 else float(rng.normal())) for _ in range(size)]
@@ -217,13 +217,13 @@ def test_an_interrupted_audit_says_what_it_has_and_goes_on_from_its_store(tmp_pa
 
 
 def test_what_is_known_so_far_is_told(monkeypatch):
-    told = []
+    lines = []
     monkeypatch.setattr(
-        "audit.measure.loss.bet_on_runs", lambda *args, **kw: betting.bet_on_runs(*args, **kw | {"say": told.append})
+        "audit.measure.loss.bet_on_runs", lambda *args, **kw: betting.bet_on_runs(*args, **kw | {"say": lines.append})
     )
     early(leaky(2.0, 0.0), PureDP(1.0))
-    assert all(words.endswith("to 1 against the promise, 20 decide") for words in told)
-    odds = [float(words.split()[2].replace(",", "")) for words in told]
+    assert all(words.endswith("to 1 against the promise, 20 decide") for words in lines)
+    odds = [float(words.split()[2].replace(",", "")) for words in lines]
     assert odds[0] <= max(odds[:-1]) < 20 <= odds[-1]
 
 

@@ -122,8 +122,8 @@ def test_the_package_is_audited_by_its_tests(desk: Path) -> None:
     folder = desk / "privacy_test"
     noise = folder / "src" / "noisy_counts.py"
     noise.write_text(noise.read_text().replace("np.exp(-EPSILON)", "np.exp(-2 * EPSILON)"))
-    asked = ["-m", "pytest", "-p", "no:cacheprovider", "--audit-report", "audits.json"]
-    broken = run([sys.executable, *asked], folder, PYTHONPATH="src", PYTEST_ADDOPTS="")
+    arguments = ["-m", "pytest", "-p", "no:cacheprovider", "--audit-report", "audits.json"]
+    broken = run([sys.executable, *arguments], folder, PYTHONPATH="src", PYTEST_ADDOPTS="")
     assert broken.returncode == 1
     (shown,) = blocks(ROOT / "docs/tutorials/audit_in_ci.md", "text")
     assert all(part in broken.stdout for part in shown.rstrip().split("...\n"))
@@ -148,11 +148,11 @@ def test_the_demo_gives_the_table_of_the_readme(tmp_path: Path) -> None:
     (demo,) = re.findall(r"\$\(BIN\)/(plaudit audit .*) --out results", (ROOT / "Makefile").read_text("utf-8"))
     found = run([*demo.split(), "--json"], tmp_path)
     assert found.returncode == 0, found.stderr
-    told = [
+    outputs = [
         f"| {name} | {at_least(one['measured']['epsilon'])} | {at_most(one['detectable'])} | {one['verdict']} |\n"
         for name, one in json.loads(found.stdout).items()
     ]
-    assert f"|---|---|---|---|\n{''.join(told)}\n" in (ROOT / "README.md").read_text("utf-8")
+    assert f"|---|---|---|---|\n{''.join(outputs)}\n" in (ROOT / "README.md").read_text("utf-8")
 
 
 def commands(page: Path) -> list[tuple[str, int, str]]:

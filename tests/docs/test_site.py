@@ -71,8 +71,8 @@ def look(urls: list[str], browser: Any, axe: Any) -> tuple[list[str], list[str],
     for url, width in product(urls, WIDTHS):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(url)
-        where, asked = f"{url} at {width}", {"resultTypes": ["violations"]}
-        wrong = axe.run(page, options=asked).response["violations"]
+        where, options = f"{url} at {width}", {"resultTypes": ["violations"]}
+        wrong = axe.run(page, options=options).response["violations"]
         violations += [f"{where}: {one['id']} {one['nodes'][0]['target']}" for one in wrong]
         cut = width != 800 and page.evaluate(CUT)  # between a phone and a screen some tables scroll
         if cut or page.evaluate("document.documentElement.scrollWidth") > width:

@@ -18,8 +18,8 @@ UNREAD = (  # settings of a page, code, comments, tables and headings, pictures,
 
 def syllables(word: str) -> int:
     """Return about how many syllables a word has: on README and docs 1% more than the CMU dictionary counts."""
-    heard = re.sub(r"(?<![aeiouyl])e$|(?<=[^aeioulydt])ed$|(?<=[^aeiouylsxzcg])es$", "", word.lower())
-    return max(1, len(re.findall("[aeiouy]+", heard)) + len(re.findall(r"[iu]a|io(?!n)|sm|ea(?=s?$)", heard)))
+    sounds = re.sub(r"(?<![aeiouyl])e$|(?<=[^aeioulydt])ed$|(?<=[^aeiouylsxzcg])es$", "", word.lower())
+    return max(1, len(re.findall("[aeiouy]+", sounds)) + len(re.findall(r"[iu]a|io(?!n)|sm|ea(?=s?$)", sounds)))
 
 
 def reading_ease(text: str) -> float:

@@ -152,9 +152,9 @@ def test_spark_reads_what_duckdb_reads(spark, tmp_path):
     with pytest.raises(ValueError, match=r"must be \.csv or \.parquet files, got t\.txt$"):
         engine.read("t", "t.txt")
     for name in ("nowhere.csv", "nowhere.parquet"):
-        with pytest.raises(ValueError, match=r"^Spark stopped: ") as told:
+        with pytest.raises(ValueError, match=r"^Spark stopped: ") as failure:
             engine.read("t", tmp_path / name)
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(failure.value)
     for broken in ("A,B\n1\n", "A,B\n1,2,3\n"):
         kinds = engine.read("t", text(tmp_path / "broken.csv", broken))
         with pytest.raises(ValueError, match=r"^Spark stopped: "):
@@ -257,9 +257,9 @@ def test_an_interrupt_that_cuts_the_connection_is_an_interrupt(spark):
 
 def test_a_worker_keeps_to_a_limit_of_memory(spark):
     """Which is no part of what a machine has."""
-    asked = "select current_setting('memory_limit') as most"
+    query = "select current_setting('memory_limit') as most"
     persons = Frame(columns(PERSONS))
     parts = each_part(
-        Spark(spark), {"persons": persons}, FRAMES, lambda database, _: database.fetch(asked)["most"].tolist()
+        Spark(spark), {"persons": persons}, FRAMES, lambda database, _: database.fetch(query)["most"].tolist()
     )
     assert {most for part in parts for most in part} == {"953.6 MiB"}

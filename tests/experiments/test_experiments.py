@@ -179,8 +179,8 @@ def test_libraries_that_need_torch_are_read_where_they_were_run(tmp_path, monkey
     monkeypatch.setattr(libraries, "OUTPUTS", tmp_path)
     assert libraries._of_files() == []
     row = {"mechanism": "DP-SGD, sum", "promise": "approx:1,1e-5", "relation": "add_remove", "seconds": 1.0}
-    told = json.dumps({"library": "opacus", "version": "1.6.0", "rows": [row]})
-    np.savez(tmp_path / "opacus.npz", told=np.array(told), x0=np.zeros((2, 3)), y0=np.zeros((2, 3)))
+    answer = json.dumps({"library": "opacus", "version": "1.6.0", "rows": [row]})
+    np.savez(tmp_path / "opacus.npz", told=np.array(answer), x0=np.zeros((2, 3)), y0=np.zeros((2, 3)))
     (case,) = libraries._of_files()
     assert (case.library, case.mechanism, case.claim) == ("opacus", "DP-SGD, sum", ApproxDP(1.0, 1e-5))
     audits = {name: {"verdict": "not refuted", "lower_bound": 0.0} for name in libraries.LOOKS}

@@ -65,7 +65,7 @@ class Running:
         watched: bool = False,
         command: Command = cli.main,
     ) -> None:
-        self.told, telling = os.pipe()
+        self.ends, telling = os.pipe()
         pipes = [os.pipe() for _ in range(2)]  # no files, which a limit or a full disk would cut
         for _, writing in pipes:
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, MOST_WORDS)
@@ -98,18 +98,18 @@ class Running:
     @cached_property
     def worker(self) -> int:
         """The process that works, once it does."""
-        return int(os.read(self.told, 32))
+        return int(os.read(self.ends, 32))
 
     def ended(self, patience: float = PATIENCE) -> Ended:
         """Wait for the end; nothing of the command is at work after it."""
         self.process.join(patience)
         assert self.process.exitcode is not None, "it hangs"
-        while select.select([self.told], [], [], patience)[0]:
-            if not os.read(self.told, 32):  # the other end was closed by every process that had it
+        while select.select([self.ends], [], [], patience)[0]:
+            if not os.read(self.ends, 32):  # the other end was closed by every process that had it
                 break
         else:
             raise AssertionError("it left something running")
-        os.close(self.told)
+        os.close(self.ends)
         texts = []
         for reading in self.reading:
             with open(reading, "rb") as file:

@@ -134,11 +134,11 @@ class Case:
         return [one for text in new if text and (one := json.loads(text)).get("kind") in ("audit", "replay")]
 
     def _files(self) -> Iterator[str]:
-        def asked(path: str) -> bool:
+        def requested(path: str) -> bool:
             return any(place == "." or f"{path}/".startswith(f"{place}/") for place in self.allowed)
 
         for path, content in self.before.items():
-            if path not in self.after or (self.after[path] != content and not asked(path)):
+            if path not in self.after or (self.after[path] != content and not requested(path)):
                 yield f"changed input: {path}"
         for path in self.after.keys() - self.before.keys():
             name = Path(path).name
@@ -147,7 +147,7 @@ class Case:
             elif self.ended.code == USAGE and not any("--store" in word for word in self.words):
                 yield f"partial output: {path} after a refusal"
             elif (
-                not asked(path)
+                not requested(path)
                 and name != "report.html"
                 and not any(f"{one}/".startswith(f"{path}/") for one in self.allowed)
             ):

@@ -167,17 +167,17 @@ def with_canaries(path, canaries):
     """Give each row of a file a name and a number of its own, in columns that nobody asks for."""
     with path.open(newline="") as file:
         names, *rows = csv.reader(file)
-    told = [[*row, canaries.word(), canaries.number()] for row in rows]
+    lines = [[*row, canaries.word(), canaries.number()] for row in rows]
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([[*names, canaries.word(), canaries.word()], *told])
+        csv.writer(file).writerows([[*names, canaries.word(), canaries.word()], *lines])
 
 
 def without_names(err):
     """What is on stderr, but for one line that names columns of the files, which are not released."""
     columns = {name for path in Path().glob("*.csv") for name in path.read_text().partition("\n")[0].split(",")}
-    said = [line.removeprefix("not released: ").split(", ") for line in err.splitlines() if line.startswith("not rel")]
-    assert len(said) <= 1
-    assert all(set(names) <= columns for names in said)
+    rest = [line.removeprefix("not released: ").split(", ") for line in err.splitlines() if line.startswith("not rel")]
+    assert len(rest) <= 1
+    assert all(set(names) <= columns for names in rest)
     return re.sub("^not released: .*$", "", err, flags=re.MULTILINE)
 
 
@@ -202,10 +202,10 @@ def test_a_release_holds_nothing_of_columns_that_it_was_not_asked_for(system, ca
     record_property("tried", len(canaries.made))
     assert len(canaries.made) > 100  # negative control: the search finds them in the files that are read
     code = plaudit(*RELEASES[system].split())
-    told = capsys.readouterr()
-    assert code == 0, told.err
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
     assert len(list(Path("out").iterdir())) > 2
-    assert canaries.found(*texts_in("out"), told.out, without_names(told.err)) == set()
+    assert canaries.found(*texts_in("out"), printed.out, without_names(printed.err)) == set()
 
 
 def test_counts_are_in_no_table_of_a_release(tmp_path, record_property):
@@ -268,9 +268,9 @@ def test_a_refusal_tells_the_value_that_broke_a_rule_and_nothing_else_of_the_dat
     canaries.made &= canaries.found(*read_by(READERS[name]))
     record_property("tried", len(canaries.made))
     code = plaudit(*READERS[name].split())
-    told = capsys.readouterr()
-    assert code == 2, (told.out, told.err)
-    assert canaries.found(told.out, without_names(told.err)) == set()
+    printed = capsys.readouterr()
+    assert code == 2, (printed.out, printed.err)
+    assert canaries.found(printed.out, without_names(printed.err)) == set()
     assert not Path("out").exists()
 
 
@@ -283,5 +283,5 @@ def test_a_public_report_of_an_audit_of_persons_holds_nothing_of_them(audited, c
     assert plaudit(*(row if word == "0" else word for word in AUDITS[audited].split())) in (0, 3)
     capsys.readouterr()
     assert plaudit("report", "out", "--public", "--out", "page.html") in (0, 3)
-    told = capsys.readouterr()
-    assert canaries.found(Path("page.html").read_text(), told.out, told.err) == set()
+    printed = capsys.readouterr()
+    assert canaries.found(Path("page.html").read_text(), printed.out, printed.err) == set()

@@ -31,8 +31,8 @@ def test_a_bound_misses_as_seldom_as_it_says(case, audits, confidence, record_pr
     rng = np.random.default_rng([CASES.index(case), round(1000 * confidence)])
     bounds = case.draw(1.0, audits, rng)(confidence)
     misses = int((bounds > 1).sum())
-    told = {"group": case.group, "case": case.words, "confidence": confidence, "misses": misses}
-    for name, value in {"tried": audits, **told}.items():
+    row = {"group": case.group, "case": case.words, "confidence": confidence, "misses": misses}
+    for name, value in {"tried": audits, **row}.items():
         record_property(name, value)
     assert misses <= most(audits, confidence)
     if confidence == 0.8 and case.group not in (WHOLE, OTHERS, ONE_RUN, LOOKING):  # where only a rejection is known

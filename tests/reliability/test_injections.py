@@ -142,5 +142,5 @@ def test_tables_of_a_release_are_computed_by_no_spreadsheet(tmp_path, record_pro
     rows = rows_of(tmp_path / "out" / "level_1.csv")
     cells = [row[name] for row in rows for name in row if name.lower() in ("area", "kind") and row[name]]
     assert {from_cell(cell) for cell in cells} <= set(words) | set(tree.labels)
-    told = [unicodedata.normalize("NFKC", shown(cell)).lstrip(' "`') for cell in cells]
-    assert not [cell for cell in told if cell[:1] in "=+-@" and cell not in ("-1",)]
+    texts = [unicodedata.normalize("NFKC", shown(cell)).lstrip(' "`') for cell in cells]
+    assert not [cell for cell in texts if cell[:1] in "=+-@" and cell not in ("-1",)]

@@ -63,9 +63,9 @@ def test_the_tests_of_what_proves_a_bound_notice_its_changes(room, record_proper
     found = mutation.score([room], size=80, jobs=1)
     low, high = found["interval"]
     left = [f"{one['place']} `{one['change']}` ({one['why'] or 'not explained'})" for one in found["survivors"]]
-    told = f"{room.sources}: {found['killed']} of {found['tried']} noticed ({low:.0%} to {high:.0%})"
+    summary = f"{room.sources}: {found['killed']} of {found['tried']} noticed ({low:.0%} to {high:.0%})"
     record_property("tried", found["tried"])
     record_property("reached", found["killed"])
-    record_property("words", f"{told}; not noticed: {'; '.join(left)}" if left else told)
+    record_property("words", f"{summary}; not noticed: {'; '.join(left)}" if left else summary)
     possible = found["tried"] - sum(bool(one["why"]) for one in found["survivors"])
     assert found["killed"] >= 0.9 * possible

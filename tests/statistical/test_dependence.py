@@ -133,15 +133,15 @@ def test_weights_speak_as_much_as_the_calls_share():
 def test_what_runs_of_a_call_share_is_refused(kind):
     """Three pools by fresh runs only."""
     with refused_like(ValueError, "^runs must be independent: randomness seems to be drawn once a call"):
-        asked = {"event": Event.at_least(0, 1, low=0), "size": 20_000, "rng": 1}
-        measure_loss(released(DEPENDENT[kind]), ONE_MORE, PureDP(1.0), **asked)
+        options = {"event": Event.at_least(0, 1, low=0), "size": 20_000, "rng": 1}
+        measure_loss(released(DEPENDENT[kind]), ONE_MORE, PureDP(1.0), **options)
 
 
 def test_suspicious_calls_of_a_sound_mechanism_are_compared_again_and_said_so(monkeypatch):
     """False alarm 1e-7."""
     monkeypatch.setattr(choice, "SUSPICIOUS", -100.0)
-    asked = {"event": Event.at_least(0, 1, low=0), "size": 2000, "rng": 1}
-    result = measure_loss(released(SOUND["independent"]), ONE_MORE, PureDP(1.0), **asked)
+    options = {"event": Event.at_least(0, 1, low=0), "size": 2000, "rng": 1}
+    result = measure_loss(released(SOUND["independent"]), ONE_MORE, PureDP(1.0), **options)
     again = "counts varied between calls as in 1 of 100 audits of independent runs: 4,425 more runs were compared"
     assert result.notes[0].startswith(again)
 
@@ -178,9 +178,9 @@ def test_files_in_their_order_tell_of_rows_that_share_a_shift(claim):
     """219 rows at a time share it; in another order nobody can tell."""
     rng = np.random.default_rng(5)
     noise = [np.round(rng.laplace(size=(40, 219)) + 0.12 * rng.normal(size=(40, 1)), 1).ravel() for _ in "xy"]
-    asked = {"relation": "add_remove", "event": Event.at_least((), 1, low=0), "rng": 1}
-    ordered = measure_loss_from_outputs(noise[0], noise[1] + 1, claim, **asked)
-    mixed = measure_loss_from_outputs(*map(rng.permutation, (noise[0], noise[1] + 1)), claim, **asked)
+    options = {"relation": "add_remove", "event": Event.at_least((), 1, low=0), "rng": 1}
+    ordered = measure_loss_from_outputs(noise[0], noise[1] + 1, claim, **options)
+    mixed = measure_loss_from_outputs(*map(rng.permutation, (noise[0], noise[1] + 1)), claim, **options)
     assert ordered.basis["inflation"] > 1.3 > mixed.basis.get("inflation", 1.0)
     assert f"vary {ordered.basis['inflation']:.3g} times as much" in assumptions(ordered)[1]
     verify_result(ordered)
@@ -234,9 +234,9 @@ def test_what_files_hide(noise, often):
     accused = np.zeros(2)
     for seed in range(500):
         x, y = (noise(np.random.default_rng((seed, side))) + side for side in (0, 1))
-        asked = {"relation": "add_remove", "event": Event.at_least((), 1, low=-0.25), "rng": seed}
+        options = {"relation": "add_remove", "event": Event.at_least((), 1, low=-0.25), "rng": seed}
         with suppress(ValueError):
-            found = measure_loss_from_outputs(x, y, PureDP(1.0), **asked)
+            found = measure_loss_from_outputs(x, y, PureDP(1.0), **options)
             accused += [
                 method_for(PureDP(1.0), 1, level).lower(found.counts, found.basis) > 1 for level in (0.95, 0.999)
             ]

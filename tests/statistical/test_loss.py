@@ -165,7 +165,7 @@ def test_of_normal_noise_most_of_rho_is_proved(size, least):  # 1 s
 )
 def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y, confidence):
     """False alarm 1e-4 each; and the mistake: what the counts say, taken at face value. Row 1 has other sizes."""
-    (mechanism, claim, _), found, said = TIGHT[kind], [], 0
+    (mechanism, claim, _), found, exceeded = TIGHT[kind], [], 0
     options = {"relation": "add_remove", "confidence": confidence, "selection": 0.5, "attack": "entries"}
     for seed in range(1000):
         rng = np.random.default_rng(seed)
@@ -173,10 +173,10 @@ def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y,
         found.append(measure_loss_from_outputs(x, y, claim, rng=rng, **options))
         if kind == "pure":
             right, guessed, _ = guesses(found[-1].counts)
-            said += 0 < guessed < (1 + math.exp(-1)) * right
+            exceeded += 0 < guessed < (1 + math.exp(-1)) * right
     assert misses(found, claim.budget) <= most(1000, confidence)
     if kind == "pure" and runs == runs_y:
-        assert said > most(1000, confidence)
+        assert exceeded > most(1000, confidence)
 
 
 @pytest.mark.parametrize("audits", in_full(15, 30))

@@ -27,8 +27,8 @@ def worst_case(epsilon, delta):
     def mechanism(data, size, rng):
         shape = (size, *data.shape)
         lie = rng.random(shape) >= special.expit(epsilon)
-        told = rng.random(shape) < delta
-        return np.where(told, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data))
+        revealed = rng.random(shape) < delta
+        return np.where(revealed, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data))
 
     return mechanism
 
@@ -72,8 +72,8 @@ def test_pure_promises_are_kept_whatever_areas_share(audits):
 
     def tied(data, size, rng):
         answered = rng.permutation(data.size) < (20 if rng.random() < 0.5 else 200)
-        told = np.where(rng.random(data.size) < special.expit(1.0), data, 1 - data)
-        return np.tile(np.where(answered, told, 0.5), (size, 1))
+        guesses = np.where(rng.random(data.size) < special.expit(1.0), data, 1 - data)
+        return np.tile(np.where(answered, guesses, 0.5), (size, 1))
 
     assert misses(audits, 1.0, tied, EMPTY, PureDP(1.0)) <= most(audits)
 
@@ -111,9 +111,9 @@ def seldom_more(claim, seldom, share, accuracy):
     """Canaries lose more together, seldom: then as many as are guessed are told, as rightly as the promise allows."""
 
     def mechanism(data, size, rng):
-        told = rng.permutation(data.size) < round(share * data.size) if rng.random() < seldom else data < 0
+        revealed = rng.permutation(data.size) < round(share * data.size) if rng.random() < seldom else data < 0
         lie = rng.random(data.size) >= accuracy
-        return np.tile(np.where(told, np.where(lie, 1 - data, data), 0.5), (size, 1))
+        return np.tile(np.where(revealed, np.where(lie, 1 - data, data), 0.5), (size, 1))
 
     right = seldom * share * accuracy
     assert claim.rarest(right) <= seldom * share - right < 1.05 * claim.rarest(right)
@@ -131,15 +131,15 @@ def shared_coin(mu):
     accuracy = np.min((room + np.exp(epsilons)) / (1 + np.exp(epsilons)))
 
     def scores(bits, rng):
-        told = rng.random() < 0.1
+        worse = rng.random() < 0.1
         return (
-            9.0 * np.where(rng.random(bits.size) < accuracy, bits, ~bits) - 4.5 if told else normal(rest.mu)(bits, rng)
+            9.0 * np.where(rng.random(bits.size) < accuracy, bits, ~bits) - 4.5 if worse else normal(rest.mu)(bits, rng)
         )
 
     return scores
 
 
-def told(mu, seldom):
+def revealed(mu, seldom):
     """Nothing, but seldom as many guesses as are counted, right as often as the promise allows."""
     claim = GaussianDP(mu)
     share = OneRun(claim, 1, 0.95).share(10_000)
@@ -155,7 +155,7 @@ def told(mu, seldom):
     return scores
 
 
-@pytest.mark.parametrize("law", [shared_coin, partial(told, seldom=0.06), partial(told, seldom=0.2)])
+@pytest.mark.parametrize("law", [shared_coin, partial(revealed, seldom=0.06), partial(revealed, seldom=0.2)])
 @pytest.mark.parametrize(
     "mu", [pytest.param(0.5, marks=SLOW), 1.0, pytest.param(2.0, marks=SLOW)]
 )  # .6 s: of 1,000 runs right guesses are counted
@@ -177,12 +177,12 @@ def test_curves_are_kept_whatever_canaries_share(law, mu):
 
 
 @coverage
-@pytest.mark.parametrize("told", [40, 130])
-def test_approximate_promises_are_kept_where_canaries_fail_together(audits, told):
+@pytest.mark.parametrize("revealed", [40, 130])
+def test_approximate_promises_are_kept_where_canaries_fail_together(audits, revealed):
     """Each with probability 1e-3, so many at once."""
 
     def failing(data, size, rng):
-        failed = rng.permutation(data.size) < (told if rng.random() < 1e-3 * data.size / told else 0)
+        failed = rng.permutation(data.size) < (revealed if rng.random() < 1e-3 * data.size / revealed else 0)
         lie = rng.random(data.size) >= special.expit(1.0)
         return np.tile(np.where(failed, 5.0 * (2 * data - 1), np.where(lie, 1.0 - data, data)), (size, 1))
 
@@ -242,15 +242,15 @@ def test_a_number_of_guesses_left_to_the_mechanism_misses():
     With a small probability the mechanism tells 13 canaries of 4,000 outright, answers one more and is silent about the
     others; else it answers all by randomized response. Each canary is told with probability delta.
     """
-    epsilon, number, delta, told, of = 0.02, 4000, 0.2 / 4000, 13, 14
-    rate, seldom = special.expit(epsilon), number * delta / told
+    epsilon, number, delta, revealed, of = 0.02, 4000, 0.2 / 4000, 13, 14
+    rate, seldom = special.expit(epsilon), number * delta / revealed
 
     def fewest(guesses, at_least):
         right = range(at_least, guesses + 1)
         return next(v for v in right if one_run_p_value(v, guesses, epsilon, delta=delta, canaries=number) <= 0.05)
 
     few, many = fewest(of, 1), fewest(number, number // 2)
-    missed = seldom * stats.binom.sf(few - told - 1, of - told, rate) + (1 - seldom) * stats.binom.sf(
+    missed = seldom * stats.binom.sf(few - revealed - 1, of - revealed, rate) + (1 - seldom) * stats.binom.sf(
         many - 1, number, rate
     )
     assert missed > 0.059

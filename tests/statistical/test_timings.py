@@ -19,11 +19,11 @@ def test_coins_and_not_the_machine_decide(monkeypatch, games):
 
     def take(on_y):
         state["now"] += 1
-        taken = (
+        nanoseconds = (
             1e6 + 1e3 * state["now"] + 1e5 * rng.standard_normal() + 5e5 * state["before"] + 1e7 * (rng.random() < 0.05)
         )
         state["before"] = on_y
-        return int(taken)
+        return int(nanoseconds)
 
     accused = sum(found is not None for found in played(take, games=games))
     assert 0 < accused <= limit < 0.15 * games

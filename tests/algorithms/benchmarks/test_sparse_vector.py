@@ -80,11 +80,11 @@ def test_numeric_answers_are_those_of_the_loop(mechanism, scales, scripted):
     released = mechanism(ANSWERS, 100, np.random.default_rng(1))
     assert [scale for scale, _ in scripted] == pytest.approx(scales)
     (_, noise), (_, levels) = scripted[:2]
-    told = scripted[2][1] if scripted[2:] else noise
+    added = scripted[2][1] if scripted[2:] else noise
     for run in range(100):
         codes = literal(ANSWERS, levels[run, 0], noise[run], threshold=0.5, limit=2)
         assert released[run, 0].tolist() == codes
-        answers = [a + t if code == 1 else 0 for a, t, code in zip(ANSWERS, told[run], codes, strict=True)]
+        answers = [a + t if code == 1 else 0 for a, t, code in zip(ANSWERS, added[run], codes, strict=True)]
         assert released[run, 1].tolist() == answers
 
 

@@ -71,7 +71,7 @@ def cached(bug, data, noise):
     return add(bug, data, [by_value[d] for d in data])
 
 
-def said(count, noisy):
+def error_text(count, noisy):
     return str(noisy) if noisy >= 0 else f"error: the count {count} became negative"
 
 
@@ -104,7 +104,7 @@ TWINS = {
     "rounded-first": (each, rounded),
     "forked-areas": (lambda b, d: [b.epsilon] * math.ceil(len(d) / 2), forked),
     "cached-noise": (lambda b, d: [b.epsilon] * len(set(d)), cached),
-    "talkative-error": (each, lambda _, d, k: tuple(said(a, a + n) for a, n in zip(d, k, strict=True))),
+    "talkative-error": (each, lambda _, d, k: tuple(error_text(a, a + n) for a, n in zip(d, k, strict=True))),
     "quality-gate": (each, lambda b, d, k: add(b, d, k) if max(map(abs, k)) <= b.tolerance else "stopped"),
 }
 ENDLESS = {"skipped-zeros", "bounds-from-data"}  # no output is impossible, yet the loss has no end

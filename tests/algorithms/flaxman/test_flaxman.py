@@ -226,8 +226,8 @@ def test_counts_are_of_people_one_for_each_leaf(mechanism):
 def test_a_tree_is_a_tree_that_counts_fit_an_output_one_of_two_and_parts_are_counted():
     refuses(TypeError, "tree must be a Hierarchy, got list", RDPC, 1.0, [-1, 0])
     refuses(ValueError, 'output must be "leaves" or "all", got \'root\'', RDPC, 1.0, TREE, output="root")
-    told = "counts must have one entry for each of 4 leaves, got shape (3,)"
-    refuses(ValueError, told, RDPC(1.0, TREE), [1, 2, 3], 2, np.random.default_rng(0))
+    rule = "counts must have one entry for each of 4 leaves, got shape (3,)"
+    refuses(ValueError, rule, RDPC(1.0, TREE), [1, 2, 3], 2, np.random.default_rng(0))
     refuses(ValueError, "parts must be at least 1, got 0", ADPC, 1.0, 0)
     refuses(TypeError, "parts must be an integer, got True", ADPC, 1.0, True)
     with pytest.raises(ValueError, match="counts must be at most 2251799813685248 for 1024 parts, got"):

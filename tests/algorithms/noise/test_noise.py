@@ -264,8 +264,8 @@ def test_parameters_have_limits(law, limit):
 
 @pytest.mark.parametrize("size", [True, 2.0, None, [2, 3], (2, 3.0)])
 def test_size_is_made_of_integers_of_zero_or_more(size):
-    told = f"size must be an integer or a tuple of integers, got {size!r}"
-    refuses(TypeError, told, Gaussian(1).sample, size, rng())
+    message = f"size must be an integer or a tuple of integers, got {size!r}"
+    refuses(TypeError, message, Gaussian(1).sample, size, rng())
     for negative in (-1, (2, -3)):
         refuses(ValueError, f"size must not be negative, got {negative}", TwoTailedGeometric(1).sample, negative, rng())
 
@@ -323,13 +323,13 @@ def test_secure_geometric_noise_is_never_less_than_asked_for(monkeypatch):
         make_laplace=lambda *_, scale: given.append(scale),
     )
     monkeypatch.setattr(secure, "_opendp", lambda: [fake] * 3)  # domains, metrics and measurements
-    asked = [*np.exp(rng().uniform(np.log(1e-12), np.log(1e6), 5000)).tolist(), 1e-12, 1.0, 3.0, 49.0, 1e308]
-    for epsilon in asked:
+    eps = [*np.exp(rng().uniform(np.log(1e-12), np.log(1e6), 5000)).tolist(), 1e-12, 1.0, 3.0, 49.0, 1e308]
+    for epsilon in eps:
         secure.two_tailed_geometric(epsilon)
     losses = [1 / Fraction(scale) for scale in given]
-    assert all(loss <= Fraction(epsilon) for loss, epsilon in zip(losses, asked, strict=True))
-    assert all(loss > Fraction(epsilon) * (1 - Fraction(1, 2**50)) for loss, epsilon in zip(losses, asked, strict=True))
-    assert any(Fraction(epsilon) < 1 / Fraction(1 / epsilon) for epsilon in asked)  # what rounding to nearest would do
+    assert all(loss <= Fraction(epsilon) for loss, epsilon in zip(losses, eps, strict=True))
+    assert all(loss > Fraction(epsilon) * (1 - Fraction(1, 2**50)) for loss, epsilon in zip(losses, eps, strict=True))
+    assert any(Fraction(epsilon) < 1 / Fraction(1 / epsilon) for epsilon in eps)  # what rounding to nearest would do
 
 
 @pytest.mark.parametrize("law", [Laplace(1), Gaussian(1)], ids=str)

@@ -149,16 +149,16 @@ def test_a_sampler_that_is_wrong_is_refused(law, fault, words):
 
 
 def test_every_law_is_tested_once_in_a_release_and_the_alarms_add_up(monkeypatch):
-    asked = []
-    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: asked.append((law, alarm)))
+    checks = []
+    monkeypatch.setattr(secure, "check_law", lambda law, fill, alarm: checks.append((law, alarm)))
     monkeypatch.setattr(secure, "two_tailed_geometric", lambda epsilon: constant)
     with counted():
         for epsilon in (1.0, 2.0, 1.0, 0.5):
             TwoTailedGeometric(epsilon).sample(3, "secure")
-    assert [law.epsilon for law, _ in asked] == [1.0, 2.0, 0.5]
-    assert [alarm / secure.ALARM for _, alarm in asked] == pytest.approx([1 / 2, 1 / 6, 1 / 12])
+    assert [law.epsilon for law, _ in checks] == [1.0, 2.0, 0.5]
+    assert [alarm / secure.ALARM for _, alarm in checks] == pytest.approx([1 / 2, 1 / 6, 1 / 12])
     TwoTailedGeometric(3.0).sample(3, "secure")  # no release
-    assert len(asked) == 3
+    assert len(checks) == 3
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

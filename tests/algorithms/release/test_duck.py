@@ -247,11 +247,11 @@ BROKEN = {
 def test_a_csv_file_that_is_none_is_told_in_one_short_line_with_its_name(opened, tmp_path, content, why):
     path = text(tmp_path / "t.csv", content)
     engine = opened(path)
-    with pytest.raises(ValueError, match=r"t\.csv") as told:
+    with pytest.raises(ValueError, match=r"t\.csv") as error:
         _ = engine.read("t", path), engine.fetch("select * from t")
-    assert why in str(told.value)
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 700
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 700
 
 
 def test_what_is_no_file_and_no_frame(opened, tmp_path):
@@ -335,6 +335,6 @@ def test_an_engine_by_name_or_as_it_is(opened):
 
 def test_spark_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
-    told = "the Spark engine needs the extra spark: pip install 'plaudit[spark]'"
-    with refused(ImportError, told), opened_engine("spark", []):
+    message = "the Spark engine needs the extra spark: pip install 'plaudit[spark]'"
+    with refused(ImportError, message), opened_engine("spark", []):
         pass

@@ -151,7 +151,7 @@ sys.exit(done.returncode)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "length", "told", "most"),
+    ("kind", "length", "messages", "most"),
     [
         ("rows", 0, ["at most 67,108,864 rows"], 2**18),
         ("strings", 300_000_000, ["bytes in a column of a row group"], 2**18),
@@ -159,17 +159,17 @@ sys.exit(done.returncode)
         ("strings", 250_000_000, ["age must be one of", FULL], 4_000_000),
     ],
 )
-def test_a_kilobyte_does_not_become_gigabytes(tmp_path, kind, length, told, most):
+def test_a_kilobyte_does_not_become_gigabytes(tmp_path, kind, length, messages, most):
     """Two hundred million equal rows in a megabyte, and twenty long strings in 13 kilobytes; `most` is in KiB."""
     (tmp_path / "write.py").write_text(BOMB)  # a process of its own, whose memory is not ours
     subprocess.run([sys.executable, "write.py", kind, str(length)], cwd=tmp_path, check=True)
     assert (tmp_path / "d.parquet").stat().st_size < 2**20
     (tmp_path / "spec.json").write_text('{"attributes": {"sex": ["f", "m"], "age": {"maxval": 10}}}')
     (tmp_path / "groups.json").write_text('{"groups": [["sex"], ["age"]]}')
-    asked = "release nist --data d.parquet --spec spec.json --groups groups.json --epsilon 1 --out out --seed 1"
-    command = [sys.executable, "-c", WATCHED, sys.executable, "-m", "plaudit", *asked.split()]
+    arguments = "release nist --data d.parquet --spec spec.json --groups groups.json --epsilon 1 --out out --seed 1"
+    command = [sys.executable, "-c", WATCHED, sys.executable, "-m", "plaudit", *arguments.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert any(words in done.stderr for words in told)
+    assert any(words in done.stderr for words in messages)
     assert done.stderr.count("\n") == 1
     assert int(done.stdout) < most

@@ -138,7 +138,7 @@ TRAINED = ["logistic regression on 3 entries", "gradient boosting on 3 entries"]
 def test_each_attack_finds_what_it_knows_and_spends_no_more_than_it_needs(mechanism, attack, choosing, found, spent):
     """Other entries in alphabetical order."""
     made = []
-    statistics, runs = find(runs_of(mechanism, told=made), attack, choosing)
+    statistics, runs = find(runs_of(mechanism, progress=made), attack, choosing)
     assert sum(made) == runs == spent
     several = names(statistics)
     places = [place for place, name in enumerate(several) if name in OTHERS]

@@ -36,8 +36,8 @@ def test_the_parity_of_large_numbers_is_found(dtype):
     x, y = 2 * rng.integers(0, 50_000, (2, RUNS))
     statistics = found(x.astype(dtype), (y + 1).astype(dtype))
     assert any("remainder by 2 of output" in name or "zeros to base 2" in name for name in names(statistics))
-    told = statistics[0]
-    assert not set(told(x.astype(dtype))) & set(told((y + 1).astype(dtype)))
+    digits = statistics[0]
+    assert not set(digits(x.astype(dtype))) & set(digits((y + 1).astype(dtype)))
 
 
 @pytest.mark.parametrize(("teeth", "unit"), [(1000, 1.0), (1000, 1e-3), (300, math.pi), (1500, 1e6)])

@@ -10,10 +10,10 @@ from audit.neighbors import NeighborPair
 
 def test_the_likelihood_ratio_is_the_difference_of_two_log_likelihoods():
     pair = NeighborPair.add_people([3, 5], cell=1)
-    asked = []
+    databases = []
 
     def log_likelihood(outputs, data):
-        asked.append(data)
+        databases.append(data)
         return -np.abs(outputs - data).sum(axis=1)
 
     statistic = likelihood_ratio(log_likelihood, pair)
@@ -21,8 +21,8 @@ def test_the_likelihood_ratio_is_the_difference_of_two_log_likelihoods():
     assert statistic.log_ratio
     outputs = np.array([[3, 5], [3, 6], [0, 5.25], [9, 5.5]])
     assert statistic(outputs).tolist() == [-1, 1, -0.5, 0]
-    assert asked[0] is pair.x
-    assert asked[1] is pair.y
+    assert databases[0] is pair.x
+    assert databases[1] is pair.y
 
 
 def test_the_likelihood_ratio_is_infinite_where_one_database_only_can_give_an_output():

@@ -33,11 +33,11 @@ def laplace(data, size, rng):
 
 def test_textbook_noise_on_a_count_of_none_or_one_is_refuted():
     """The largest bounds that as many runs can show are about 6.5; normal noise: `tests.statistical`."""
-    asked = {"size": 20_000, "confidence": SURE, "rng": 1}
-    result = measure_loss(laplace, NONE_OR_ONE, PureDP(1), attack="precision", **asked)
+    options = {"size": 20_000, "confidence": SURE, "rng": 1}
+    result = measure_loss(laplace, NONE_OR_ONE, PureDP(1), attack="precision", **options)
     assert result.measured.epsilon > 3
     assert "bit" in result.event
-    sound = measure_loss(laplace, NONE_OR_ONE, PureDP(1), attack=Attack.without("precision"), **asked)
+    sound = measure_loss(laplace, NONE_OR_ONE, PureDP(1), attack=Attack.without("precision"), **options)
     assert sound.verdict == "not refuted"  # false alarm 1e-6
 
 

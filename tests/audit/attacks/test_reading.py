@@ -236,10 +236,10 @@ def test_columns_are_learned_from_a_tenth_of_the_runs():
     def poll(data, size, rng):
         return rng.choice(["no", "yes", f"only {data[1]}"], size)
 
-    told = []
-    found, spent = learn(runs_of(poll, shape=None, told=told), 1000, inside=True)
+    progress = []
+    found, spent = learn(runs_of(poll, shape=None, progress=progress), 1000, inside=True)
     assert found.columns[0].words == ("no", "only 40", "only 41", "yes")
-    assert spent == sum(told) == 101  # the first says how long texts are
+    assert spent == sum(progress) == 101  # the first says how long texts are
     assert learn(runs_of(poll, shape=None), 8, inside=True)[1] == 3
     found, spent = learn(given_runs([["a", "b"]] * 50, [["b", "c"]] * 50), 100, inside=True)
     assert ([column.words for column in found.columns], spent) == ([("a", "b"), ("b", "c")], 11)

@@ -119,4 +119,4 @@ def test_no_runs_are_borrowed_where_too_few_count_or_there_is_nothing_to_learn(m
 @pytest.mark.parametrize(("runs", "used"), [(10, 10), (11, 10), (100, 30), (0, 0)])
 def test_no_more_extra_runs_are_used_than_are_allowed(runs, used):
     exploration = Exploration(given_runs(np.zeros((9, 1)), np.ones((9, 1))), 10, extra_allowed=31)
-    assert [exploration.use_extra(asked) for asked in (runs, 100, 100)] == [used, 30 - used, 0]
+    assert [exploration.use_extra(number) for number in (runs, 100, 100)] == [used, 30 - used, 0]

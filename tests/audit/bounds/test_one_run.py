@@ -74,10 +74,10 @@ def laws(guesses, canaries, claim):
     """
     k = np.arange(guesses + 1)
     for seldom in np.geomspace(0.02, 1.0, 40):
-        told = seldom * guesses / canaries
+        share = seldom * guesses / canaries
 
-        def excess(rate, told=told):
-            return claim.rarest(told * rate) - told * (1 - rate)
+        def excess(rate, share=share):
+            return claim.rarest(share * rate) - share * (1 - rate)
 
         rate = brentq(excess, 0.5, 1.0)
         yield seldom * binom.sf(k - 1, guesses, rate) + (1 - seldom) * binom.sf(k - 1, guesses, 0.5)

@@ -113,10 +113,10 @@ def test_what_may_tell_everything_does_so_with_its_delta():
     assert ApproxDP(math.inf, 0.1).delta_at(1e300) == 1
     assert ApproxDP(math.inf, 0.1).epsilon_at(0.2) == math.inf
     # The rest of a delta may be rounded up to one.
-    promised, asked = 0.25 - 2.0**-54, math.nextafter(1, 0)
-    assert (asked - promised) / (1 - promised) == 1
-    assert ApproxDP(1, promised).epsilon_at(asked) == 0
-    assert ApproxDP(math.inf, promised).epsilon_at(asked) == math.inf
+    promised, largest = 0.25 - 2.0**-54, math.nextafter(1, 0)
+    assert (largest - promised) / (1 - promised) == 1
+    assert ApproxDP(1, promised).epsilon_at(largest) == 0
+    assert ApproxDP(math.inf, promised).epsilon_at(largest) == math.inf
 
 
 def test_extreme_budgets_keep_their_digits():
@@ -404,7 +404,7 @@ NO_RELATIONS = ("swap", "", None, "ADD_REMOVE", ["add_remove"])
 BELOW, NO_NUMBERS = (-1, -1e-300, math.nan, -math.inf, np.float64("nan"), 10**400), ("1", None, True, 1j, [1])
 RELATION = "relation must be"
 FOUR = [PureDP(1), ApproxDP(1, 0.1), ZCDP(1), GaussianDP(1)]
-ASKED = [*FOUR, PureDP(0), ZCDP(0), GaussianDP(math.inf)]
+CLAIMS = [*FOUR, PureDP(0), ZCDP(0), GaussianDP(math.inf)]
 
 
 @pytest.mark.parametrize(
@@ -425,8 +425,8 @@ ASKED = [*FOUR, PureDP(0), ZCDP(0), GaussianDP(math.inf)]
         (check_relation, NO_RELATIONS, ValueError, 'relation must be "add_remove" or "replace_one", got'),
         *[(partial(family, 1), NO_RELATIONS, ValueError, RELATION) for family in (PureDP, ZCDP, GaussianDP)],
         (partial(ApproxDP, 1, 0.1), NO_RELATIONS, ValueError, RELATION),
-        *[(claim.delta_at, [-1e-9, math.nan], ValueError, "epsilon must be 0 or more, got") for claim in ASKED],
-        *[(one.epsilon_at, [-1e-9, 1.0, 2, math.nan], ValueError, r"delta must be in \[0, 1\), got") for one in ASKED],
+        *[(claim.delta_at, [-1e-9, math.nan], ValueError, "epsilon must be 0 or more, got") for claim in CLAIMS],
+        *[(one.epsilon_at, [-1e-9, 1.0, 2, math.nan], ValueError, r"delta must be in \[0, 1\), got") for one in CLAIMS],
         (ZCDP(1).group, [0, -3], ValueError, "people must be at least 1, got"),
         (ZCDP(1).group, [1.5, math.nan, "2", True], TypeError, "people must be an integer, got"),
         (stored("pure", "epsilon"), ["1", "Infinity", None, True, [1]], TypeError, "epsilon must be a number"),

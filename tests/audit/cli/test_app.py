@@ -42,9 +42,9 @@ def test_a_list_of_all_has_names_only_and_a_word_chooses(plaudit: Command) -> No
     assert set(listed) <= set(outcome.out.replace(",", " ").split())
     assert "Promise epsilon" not in outcome.out
     for word in ("RDPC", "known bug"):  # in names, descriptions and groups
-        told = plaudit("list", word).out
+        printed = plaudit("list", word).out
         for name, row in listed.items():
-            assert (f"\n- {name}: " in told) == (word.lower() in f"{name} {row}".lower())
+            assert (f"\n- {name}: " in printed) == (word.lower() in f"{name} {row}".lower())
     of_words = {name for name, row in listed.items() if re.search(r"\bons\b", f"{name} {row['about']}".lower())}
     assert set(strict(plaudit("list", "ons", "--json").out)) == of_words  # and no implementations
     assert refused(plaudit("list", "gdcp"), "no name or description has the word 'gdcp': did you mean gdpc?")
@@ -91,9 +91,9 @@ def test_shells_are_told_what_a_word_may_become(plaudit: Command, monkeypatch: p
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("_TYPER_COMPLETE_ARGS", words)
         monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-        told = plaudit()
-        assert (told.code, told.err) == (WITHIN, "")
-        assert expected in told.out
+        printed = plaudit()
+        assert (printed.code, printed.err) == (WITHIN, "")
+        assert expected in printed.out
     assert known_names("gdpc-not") == ["gdpc-notebook"]
     for words in (("--version",), ("--version", "audit")):
         assert plaudit(*words) == (WITHIN, f"plaudit {metadata.version('plaudit')}\n", "")  # whatever it says
@@ -168,9 +168,9 @@ def test_no_error_of_any_kind_is_a_verdict(plaudit, monkeypatch, error, words):
     outcome = plaudit("list")
     assert refused(outcome, words)
     assert outcome.err == f"{words}\n"
-    told = plaudit("--debug", "list")
-    assert (told.code, told.err.startswith("Traceback (most recent call last)")) == (USAGE, True)
-    assert told.err.endswith(f"\n{words}\n")
+    printed = plaudit("--debug", "list")
+    assert (printed.code, printed.err.startswith("Traceback (most recent call last)")) == (USAGE, True)
+    assert printed.err.endswith(f"\n{words}\n")
 
 
 def test_an_interrupt_is_one_even_behind_another_error(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,8 @@ def test_an_own_mechanism_may_promise_itself_and_import_its_neighbors_late(plaud
 
 
 def test_a_converted_promise_is_said(plaudit: Command) -> None:
-    told = plaudit("audit", "gdpc", "--data", "counts.csv", "--move-to", "1", "--size", "500").out
-    assert told.splitlines()[0] == "gdpc promises epsilon 1 (add/remove), which is epsilon 2 (replace one)."
+    printed = plaudit("audit", "gdpc", "--data", "counts.csv", "--move-to", "1", "--size", "500").out
+    assert printed.splitlines()[0] == "gdpc promises epsilon 1 (add/remove), which is epsilon 2 (replace one)."
 
 
 def test_a_move_is_a_replacement_or_two_steps(plaudit: Command) -> None:
@@ -83,8 +83,8 @@ def test_an_interrupt_of_an_early_audit_gives_its_result_so_far(
     outcome = plaudit("audit", *words.split(), *given.split())
     (result,) = [result for _, result in read_audits(Path("out")) if result.mechanism == "tired"]
     assert f"stopped by the user after {result.size} runs: the bound holds" in result.notes
-    said = f"plaudit: interrupted: the result of mine:tired is that of its first {result.size} runs; "
-    assert (outcome.code, outcome.err) == (code, f"{said}{way}\n")
+    message = f"plaudit: interrupted: the result of mine:tired is that of its first {result.size} runs; "
+    assert (outcome.code, outcome.err) == (code, f"{message}{way}\n")
     assert "Let the audit go on" in outcome.out
 
 

@@ -14,9 +14,9 @@ from tests.helpers import audited, estimated, replayed
 def test_a_violation_of_one_pair_is_not_lost_to_another(plaudit: Command) -> None:
     """The second audit of a mechanism, into the same folder, on a pair that shows nothing."""
     Path("helper.py").write_text(BUGGY)
-    asked = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res")
-    assert plaudit(*asked, "--cell", "2").code == VIOLATION
-    second = plaudit(*asked, "--cell", "0")
+    arguments = ("audit", "helper:buggy", *OWN, *QUICK, "--out", "res")
+    assert plaudit(*arguments, "--cell", "2").code == VIOLATION
+    second = plaudit(*arguments, "--cell", "0")
     assert second.code == WITHIN
     assert second.out.endswith("Saved in res/: one JSON file an audit.\n")
     assert sorted(os.listdir("res")) == ["helper-buggy-cell-0.json", "helper-buggy-cell-2.json"]
@@ -76,8 +76,8 @@ def test_commands_that_need_counts_leave_estimates_and_replays_out(plaudit: Comm
 
 
 def test_a_report_shows_replays_and_estimates_apart(plaudit: Command, mixed: Path) -> None:
-    said = "Wrote broken/report.html: 1 audit, 0 violated; 1 replay, 1 violated; 1 estimate.\n"
-    assert plaudit("report", "broken") == (VIOLATION, said, "")
+    message = "Wrote broken/report.html: 1 audit, 0 violated; 1 replay, 1 violated; 1 estimate.\n"
+    assert plaudit("report", "broken") == (VIOLATION, message, "")
     page = Path("broken/report.html").read_text("utf-8")
     assert page.index("each audit found<") < page.index("each replay found<") < page.index("Estimates, never bounds<")
 
@@ -99,7 +99,7 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
     try:
         plaudit("audit", "mine:noisy", *OWN, *QUICK, *options, "--out", "res", "--store", "kept")
         Path("errors.csv").write_text("".join(f"{number % 7 - 3}\n" for number in range(500)))
-        told = plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res").out
+        printed = plaudit("estimate", "--residuals", "errors.csv", "--seed", "1", *options, "--out", "res").out
         plaudit("report", "res")
         plaudit("report", "res", "--public", "--out", "public.html")
     finally:
@@ -107,7 +107,7 @@ def test_what_is_confidential_is_for_its_owner_alone(plaudit: Command, options: 
     names = ["errors.csv-lag_tail.json", "errors.csv-lag_tail.png", "mine-noisy.json", "report.html"]
     assert modes("res") == dict.fromkeys(names, mode)
     assert {kind for path, kind in modes("kept").items() if path.endswith(".block")} == {0o600}
-    assert told.startswith("CONFIDENTIAL: ") == (mode == 0o600)
+    assert printed.startswith("CONFIDENTIAL: ") == (mode == 0o600)
     assert Path("public.html").stat().st_mode & 0o777 == 0o644
 
 

@@ -116,8 +116,8 @@ def test_records_are_searched_replayed_and_estimated(plaudit: Command) -> None:
     Path("exactly.py").write_text(EXACT)
     for method in ("residual", "direct"):
         at = ("--data", "people.csv", *ROWS[:2], "--at", "1")
-        told = plaudit("estimate", "exactly:old", *at, "--method", method, "--seed", "1", "--json").out
-        (estimate,) = json.loads(told).values()
+        printed = plaudit("estimate", "exactly:old", *at, "--method", method, "--seed", "1", "--json").out
+        (estimate,) = json.loads(printed).values()
         assert estimate["settings"]["pair"] == "1 row added at index 1"
         assert 0.3 < estimate["value"] < 3  # the loss is 1
 

@@ -29,8 +29,8 @@ def test_runs_for_each_violation(capsys):
 
 def test_options_reach_the_plan(capsys):
     options = {"power": 0.9, "confidence": 0.99, "distance": 3, "selection": 0.0}
-    told = {"violation": 1.5, "relation": "replace_one", "as_json": True}
-    found = json.loads(planned(capsys, "approx:0.3,1e-5", **told, **options))
+    arguments = {"violation": 1.5, "relation": "replace_one", "as_json": True}
+    found = json.loads(planned(capsys, "approx:0.3,1e-5", **arguments, **options))
     (row,) = [row for row in found["rows"] if row["violation"] == 1.5]
     assert row["runs"] == plan_size(ApproxDP(0.3, 1e-5, "replace_one"), violation=1.5, **options)
 
@@ -45,11 +45,11 @@ def test_what_so_many_runs_would_have_seen(capsys):
 
 def test_what_nobody_sees_is_a_row(capsys):
     """A million canaries cannot tell 0.01 from 0.0105; thirty runs never refute epsilon 6."""
-    said = " ".join(planned(capsys, "pure:0.01", violation=9.0, design="one_run").split())
-    assert "epsilon 0.0105 1.05 out of reach" in said
+    printed = " ".join(planned(capsys, "pure:0.01", violation=9.0, design="one_run").split())
+    assert "epsilon 0.0105 1.05 out of reach" in printed
     early = " ".join(planned(capsys, "pure:1", seconds_per_run=2.0).split())
     assert "epsilon 1.05 1.05 18,574 10 hours out of reach out of reach epsilon 1.1" in early
-    assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in said
+    assert f"epsilon 0.09 9 {plan_size(PureDP(0.01), violation=9.0, design='one_run'):,}" in printed
     found = json.loads(planned(capsys, "pure:6", runs=30, as_json=True, code=3))
     assert found["smallest_violation"] == "inf"
     assert "Smallest violation detected with power 0.8: none." in planned(capsys, "pure:6", runs=30, code=3)

@@ -97,12 +97,12 @@ def test_pickles_are_traps(workspace: Path) -> None:
 
 
 def test_a_file_beyond_the_limit_is_refused(plaudit: Command, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = ("audit", "gdpc", "--data")
+    arguments = ("audit", "gdpc", "--data")
     with monkeypatch.context() as patched:
         patched.setattr(tables, "LARGEST_INPUT", 9)
-        assert refused(plaudit(*asked, "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
+        assert refused(plaudit(*arguments, "counts.csv"), "counts.csv must be at most 9 bytes, got 10")
     monkeypatch.setattr(tables, "MOST_VALUES", 2)
-    assert refused(plaudit(*asked, "counts.csv"), "must hold at most 2 values, got 3 commas and lines")
+    assert refused(plaudit(*arguments, "counts.csv"), "must hold at most 2 values, got 3 commas and lines")
 
 
 def test_what_cannot_be_kept_is_found_out_before_the_runs(plaudit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +119,8 @@ def test_an_error_in_the_second_audit_keeps_the_first(plaudit: Command) -> None:
 
 def test_an_interrupt_keeps_what_is_finished(plaudit: Command) -> None:
     outcome = plaudit("audit", "mine:noisy", "mine:impatient", *OWN, "--size", "500", "--jobs", "1", "--out", "out")
-    said = "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
-    assert (outcome, os.listdir("out")) == ((INTERRUPTED, "", said), ["mine-noisy.json"])
+    message = "plaudit: interrupted; 1 of 2 audits finished before that, saved in out\n"
+    assert (outcome, os.listdir("out")) == ((INTERRUPTED, "", message), ["mine-noisy.json"])
 
 
 def test_an_interrupt_of_the_first_audit_or_before(plaudit: Command) -> None:

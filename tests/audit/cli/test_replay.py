@@ -36,17 +36,17 @@ def test_a_system_is_replayed(plaudit: Command, arguments: tuple[str, ...], code
 
 
 def test_queries_and_violations_are_told_in_words(plaudit: Command) -> None:
-    told = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1").out
-    assert "counts 1,503 two tailed geometric, epsilon 0.5 1 1 1 0.5 0.11367" in " ".join(told.split())
-    assert "A pass is no proof." in told
+    printed = plaudit("replay", "gdpc", "--epsilon", "0.5", "--seed", "1").out
+    assert "counts 1,503 two tailed geometric, epsilon 0.5 1 1 1 0.5 0.11367" in " ".join(printed.split())
+    assert "A pass is no proof." in printed
     both = plaudit("replay", "gdpc-half-noise", "--cell", "0", "--cell", "9").out
     assert both.count("violation: loss: all queries together lose epsilon 2 on this pair, and 1 is promised") == 2
     assert "gdpc-half-noise cell 9: " in both
 
 
 def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, workspace: Path) -> None:
-    asked = ("replay", "gdpc-twice", "--released", "--cell", "0", "--cell", "9", "--seed", "1", "--out", "kept")
-    first = plaudit(*asked)
+    command = ("replay", "gdpc-twice", "--released", "--cell", "0", "--cell", "9", "--seed", "1", "--out", "kept")
+    first = plaudit(*command)
     assert first.out.endswith("Saved in kept/: one JSON file a replay.\n")
     names = ["gdpc-twice-cell-0-replay.json", "gdpc-twice-cell-9-replay.json"]
     assert sorted(os.listdir("kept")) == names
@@ -55,8 +55,8 @@ def test_replays_are_kept_beside_audits_and_checked(plaudit: Command, workspace:
         record = found[name.removesuffix(".json")]
         again = plaudit(*shlex.split(record.provenance["command"])[1:])
         assert again.out.partition(": ")[2].startswith(str(record))
-    assert plaudit(*asked).out == first.out  # the very same takes its own place
-    other = plaudit(*asked, "--claim", "pure:2")
+    assert plaudit(*command).out == first.out  # the very same takes its own place
+    other = plaudit(*command, "--claim", "pure:2")
     assert "gdpc-twice-cell-9-replay.json is there from another result, and stays: this one is " in other.out
     assert sorted(os.listdir("kept")) == sorted([*names, *(name.replace(".json", "-2.json") for name in names)])
     assert plaudit("check", "kept").code == VIOLATION

@@ -215,13 +215,13 @@ except KeyboardInterrupt:
 
 
 def test_a_command_is_asked_to_end_once_and_cleans_up_undisturbed() -> None:
-    with program(CLEANS, stdin=subprocess.PIPE) as asked:
-        assert asked.stdout is not None
+    with program(CLEANS, stdin=subprocess.PIPE) as child:
+        assert child.stdout is not None
         for word, number in (("at work\n", signal.SIGTERM), ("asked\n", signal.SIGHUP)):
-            assert asked.stdout.readline() == word
-            asked.send_signal(number)
-        out, err = asked.communicate("\n", timeout=60)
-    assert (asked.returncode, out, err) == (NO_POWER, "cleaned up\n", "")
+            assert child.stdout.readline() == word
+            child.send_signal(number)
+        out, err = child.communicate("\n", timeout=60)
+    assert (child.returncode, out, err) == (NO_POWER, "cleaned up\n", "")
 
 
 @LINUX

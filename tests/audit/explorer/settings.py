@@ -7,7 +7,7 @@ TOTALS_OF_TABLE_10 = {  # as printed: both totals, and the epsilons of three acc
     **{"epsilon_simple": "12.018", "bounded_epsilon_simple": "17.733"},
     **{"epsilon_gaussian": "10.944", "bounded_epsilon_gaussian": "16.308"},
 }
-TAKEN = """([sheet, states]) => {
+READ_BACK = """([sheet, states]) => {
     if (explorer.open !== sheet) explorer.turn(sheet);
     const described = book.sheets.find(one => one.name === sheet);
     return states.map(state => {

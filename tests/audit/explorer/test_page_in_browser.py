@@ -9,7 +9,7 @@ import pytest
 from algorithms.phsafe.budget import read_config
 from algorithms.phsafe.explore import rho_for
 from algorithms.systems import sheets
-from tests.audit.explorer.settings import TAKEN, differing, random_state
+from tests.audit.explorer.settings import READ_BACK, differing, random_state
 from tests.audit.report.hostile import PAYLOADS, by_kind
 
 pytestmark = pytest.mark.slow
@@ -63,8 +63,8 @@ def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     assert page.locator("tr:has-text('published: 20')").count() == 1  # marked in words, not by color alone
     status = page.get_by_role("status")
     status.filter(has_text=".").wait_for(state="attached")
-    told = "{0}, one person added or removed: 3.246209; Guessed right: person in or out: 98.3 of 100"
-    assert status.inner_text() == told.format("\N{GREEK SMALL LETTER RHO}")
+    message = "{0}, one person added or removed: 3.246209; Guessed right: person in or out: 98.3 of 100"
+    assert status.inner_text() == message.format("\N{GREEK SMALL LETTER RHO}")
     assert seen == []
 
 
@@ -194,7 +194,7 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "told"),
+    ("key", "text", "message"),
     [
         ("phsafe/PH3/all/tau", "0", "must be a whole number from 1 to 99999"),
         (f"{PH3}/margin", "twenty", "must be a whole number from 1 to 1000000000"),
@@ -202,13 +202,13 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
         ("phsafe/all/all/states", "01 01", "must be known codes, each once, with blanks between"),
     ],
 )
-def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, key, text, told):
+def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, key, text, message):
     page, seen = open_page()
     state = page.evaluate("store.state")
     enter(page, key, text)
     assert box(page, key).get_attribute("aria-invalid") == "true"
-    assert page.locator(f"#{box(page, key).get_attribute('aria-describedby')}").inner_text() == told
-    assert page.get_by_role("alert").inner_text().endswith(f": {told}")
+    assert page.locator(f"#{box(page, key).get_attribute('aria-describedby')}").inner_text() == message
+    assert page.get_by_role("alert").inner_text().endswith(f": {message}")
     assert page.evaluate("store.state") == state
     assert box(page, key).input_value() == text  # nothing that was typed is lost
     page.keyboard.press("Escape")
@@ -377,7 +377,7 @@ def test_every_number_is_that_of_python(open_page, record_property):
         states += [random_state(sheet, rng) for _ in range(each - len(states))]
         for first in range(0, len(states), BATCH):
             batch = states[first : first + BATCH]
-            for state, (left, cells, results) in zip(batch, page.evaluate(TAKEN, [name, batch]), strict=True):
+            for state, (left, cells, results) in zip(batch, page.evaluate(READ_BACK, [name, batch]), strict=True):
                 assert left == []
                 wanted = sheet.compute(state)
                 assert differing(results, wanted) == [], state

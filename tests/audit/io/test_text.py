@@ -31,8 +31,8 @@ def test_no_spreadsheet_computes_a_cell_wherever_it_splits(words, separator):
     quoting = csv.QUOTE_MINIMAL if separator == "," else csv.QUOTE_NONE
     for row in csv.reader(io.StringIO(line.getvalue(), newline=""), delimiter=separator, quoting=quoting):
         for cell in row:
-            told = unicodedata.normalize("NFKC", cell).lstrip(" \"'`")
-            assert told[:1] not in ("=", "@") or cell.lstrip('" ')[:1] == "'"
+            normalized = unicodedata.normalize("NFKC", cell).lstrip(" \"'`")
+            assert normalized[:1] not in ("=", "@") or cell.lstrip('" ')[:1] == "'"
 
 
 @pytest.mark.reliability(row=9)

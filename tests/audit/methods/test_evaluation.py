@@ -95,7 +95,7 @@ class Known:
         return rng.random(size)
 
     def exact_loss(self, pair):
-        self.asked = pair
+        self.pair = pair
         return self.law
 
 
@@ -113,7 +113,7 @@ class Known:
 def test_a_known_law_tells_what_one_database_only_can_give(p, q, witness, claim):
     mechanism = Known(loss_distribution(p, q))
     found = support_witness(mechanism, PAIR, claim)
-    assert mechanism.asked is PAIR
+    assert mechanism.pair is PAIR
     if witness is None:
         assert found is None
         assert audited((60, 40), (40, 60), support=found).verdict == "not refuted"
@@ -181,7 +181,7 @@ def test_the_way_out_leads_out(claim):
     ],
 )
 def test_what_cannot_be_asked_is_refused(changes, error, words):
-    asked = {"claim": PureDP(1.0), "relation": "add_remove", "attack": "auto", "event": None, "confidence": 0.95}
-    check_question(**asked)
+    question = {"claim": PureDP(1.0), "relation": "add_remove", "attack": "auto", "event": None, "confidence": 0.95}
+    check_question(**question)
     with refused_like(error, words):
-        check_question(**asked | changes)
+        check_question(**question | changes)

@@ -33,10 +33,10 @@ SELECTION = 0.3
 @pytest.mark.parametrize("plan", [plan_power, plan_table, plan_violation], ids=lambda plan: plan.__name__)
 def test_plans_are_of_the_same_audit_if_nothing_is_said(plan):
     """Their signatures repeat those of `plan_size`, so that each can be read by itself."""
-    asked, known = (inspect.signature(one).parameters for one in (plan, plan_size))
-    shared = asked.keys() & known.keys()
+    command, known = (inspect.signature(one).parameters for one in (plan, plan_size))
+    shared = command.keys() & known.keys()
     assert {"confidence", "distance", "selection", "share", "design"} <= shared
-    assert {name: asked[name].default for name in shared} == {name: known[name].default for name in shared}
+    assert {name: command[name].default for name in shared} == {name: known[name].default for name in shared}
 
 
 def majority(runs, right):

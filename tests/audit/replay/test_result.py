@@ -117,10 +117,10 @@ def test_the_table_reads_without_a_manual():
 
 def test_json_says_what_the_table_says():
     found = replay(MovedTwice(1.0), ADDED)
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert (told["verdict"], told["claim"]["epsilon"], told["notes"]) == ("violated", 1.0, list(found.notes))
-    assert told["violations"] == [{"kind": "sensitivity", "sentence": "'a b' changes by 2 in L1, and 1 is declared"}]
-    counted, alone = told["queries"]
+    record = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert (record["verdict"], record["claim"]["epsilon"], record["notes"]) == ("violated", 1.0, list(found.notes))
+    assert record["violations"] == [{"kind": "sensitivity", "sentence": "'a b' changes by 2 in L1, and 1 is declared"}]
+    counted, alone = record["queries"]
     assert (counted["query"], counted["draws"], counted["l1_change"], counted["epsilon"]) == ("a\n\x1bb", 3, 2.0, 2.0)
     assert (alone["declared"], alone["l1_change"], alone["epsilon"], alone["rho"]) == (None, None, None, None)
 

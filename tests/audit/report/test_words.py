@@ -104,9 +104,9 @@ def test_every_verdict_can_be_read_aloud(family, relation):
         redacted, bound = changes.pop("redacted", False), family(changes.pop("measured"), relation=relation)
         result = audited(**changes, claim=family(1.0, relation=relation), measured=bound, relation=relation)
         result = result.redact() if redacted else result
-        said = [promise(result), *meaning(result), *unseen(result), *assumptions(result), *result.power]
-        said += [wording.quotable([("a", result)] * number) for number in (1, 2)]
-        assert [one for words in (*said, *(step for step, _ in actions(result))) for one in stumbles(words)] == []
+        texts = [promise(result), *meaning(result), *unseen(result), *assumptions(result), *result.power]
+        texts += [wording.quotable([("a", result)] * number) for number in (1, 2)]
+        assert [one for words in (*texts, *(step for step, _ in actions(result))) for one in stumbles(words)] == []
 
 
 def test_a_sentence_that_stumbles_is_found():

@@ -48,47 +48,47 @@ def test_a_bound_in_words_is_a_bound(value, digits):
 @settings(max_examples=40)
 @given(st.floats(0, 1, exclude_min=True, exclude_max=True))
 def test_a_confidence_is_never_rounded_up_or_a_certainty(confidence):
-    said = Decimal(percent(confidence).removesuffix("%")) / 100
+    formatted = Decimal(percent(confidence).removesuffix("%")) / 100
     exact = Decimal(repr(confidence))
-    assert said <= exact
-    assert said < 1
-    assert (1 - said) <= (1 - exact) * Decimal("1.001") + Decimal("1e-27")
+    assert formatted <= exact
+    assert formatted < 1
+    assert (1 - formatted) <= (1 - exact) * Decimal("1.001") + Decimal("1e-27")
 
 
 def test_known_confidences():
-    said = [percent(confidence) for confidence in (0.95, 0.999999, 1 - 1e-12, 0.5, 1 - 0.05 / 3)]
-    assert said == ["95%", "99.9999%", "99.9999999999%", "50%", "98.333%"]
+    formatted = [percent(confidence) for confidence in (0.95, 0.999999, 1 - 1e-12, 0.5, 1 - 0.05 / 3)]
+    assert formatted == ["95%", "99.9999%", "99.9999999999%", "50%", "98.333%"]
 
 
 @FEW
 @given(audits())
 def test_the_verdict_follows_from_the_numbers_as_they_are_written(result):
-    said = texts(result.summary())
-    claim, measured = (result.claim.at(float(said[name])) for name in ("promised", "measured"))
+    formatted = texts(result.summary())
+    claim, measured = (result.claim.at(float(formatted[name])) for name in ("promised", "measured"))
     unbounded = result.support is not None
     if result.far_below_claim:  # nothing is announced, and a promise is still not refuted
-        assert (said["detectable"], result.verdict) == ("not announced", "not refuted")
-        assert float(said["measured"]) < float(said["promised"])
+        assert (formatted["detectable"], result.verdict) == ("not announced", "not refuted")
+        assert float(formatted["measured"]) < float(formatted["promised"])
     else:
-        assert verdict_of(claim, measured, float(said["detectable"]), unbounded) == result.verdict
-        assert float(said["detectable"]) >= result.detectable
-    assert float(said["measured"]) <= result.measured.budget
-    assert float(said["ceiling"]) >= result.ceiling
+        assert verdict_of(claim, measured, float(formatted["detectable"]), unbounded) == result.verdict
+        assert float(formatted["detectable"]) >= result.detectable
+    assert float(formatted["measured"]) <= result.measured.budget
+    assert float(formatted["ceiling"]) >= result.ceiling
     assert len(str(result).splitlines()) == 1
     assert f": {result.verdict}: promised " in str(result)
-    assert f" minimum detectable loss {said['detectable']} (" in str(result)
+    assert f" minimum detectable loss {formatted['detectable']} (" in str(result)
 
 
 @pytest.mark.parametrize(
-    ("measured", "verdict", "said"),
+    ("measured", "verdict", "formatted"),
     [
         (1.0, "not refuted", "1.000"),
         (1.00004, "violated", "1.00004"),  # with four digits it would stand beside a promise of 1 as 1.000
         (math.nextafter(1, 2), "violated", "1.0000000000000002"),
     ],
 )
-def test_a_number_is_on_the_side_of_the_promise_that_the_verdict_says(measured, verdict, said):
-    assert texts(audited(measured=PureDP(measured), verdict=verdict).summary())["measured"] == said
+def test_a_number_is_on_the_side_of_the_promise_that_the_verdict_says(measured, verdict, formatted):
+    assert texts(audited(measured=PureDP(measured), verdict=verdict).summary())["measured"] == formatted
 
 
 def test_every_cell():
@@ -111,9 +111,9 @@ def test_every_cell():
         "y if output[0] >= 13,entries,a warning; another,unbounded by the exact law: possible on x only, probability "
         "0.25,2000,601,1 person added to cell 0,42,CONFIDENTIAL"
     )
-    said = row(result.summary("first"))
-    assert list(said) == list(COLUMNS)
-    assert {name: words for name, words in said.items() if words != texts(result.summary("first")).get(name)} == {
+    formatted = row(result.summary("first"))
+    assert list(formatted) == list(COLUMNS)
+    assert {name: words for name, words in formatted.items() if words != texts(result.summary("first")).get(name)} == {
         "promised": "epsilon 1, delta 1e-06",
         "neighbors": "person replaced, the databases 2 steps apart (declared)",
         "confidence": "95%",

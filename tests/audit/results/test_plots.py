@@ -74,7 +74,7 @@ def test_bars_and_lines_are_the_numbers():
 
 
 @pytest.mark.parametrize(
-    ("changes", "end", "width", "said"),
+    ("changes", "end", "width", "labels"),
     [
         ({"measured": PureDP(math.inf), "verdict": "violated"}, 1.12, 1.12, "inf: violated"),  # from edge to edge
         ({"claim": PureDP(math.inf)}, 0.98, 0.875, "0.8750: not refuted"),
@@ -82,11 +82,11 @@ def test_bars_and_lines_are_the_numbers():
         ({"support": WITNESS, "verdict": "violated"}, 1.12, 0.875, "0.8750: violated (unbounded)"),
     ],
 )
-def test_infinite_and_empty_scales_are_drawn(changes, end, width, said):
+def test_infinite_and_empty_scales_are_drawn(changes, end, width, labels):
     ax = drawn(shown(audited(**changes)))
     assert ax.get_xlim() == (0, pytest.approx(end))
     assert bars(ax)[0][1] == pytest.approx(width)
-    assert ax.texts[0].get_text() == said
+    assert ax.texts[0].get_text() == labels
 
 
 def test_promises_of_several_kinds_are_drawn_in_units_of_each():
@@ -101,8 +101,8 @@ def test_promises_of_several_kinds_are_drawn_in_units_of_each():
     assert markers(ax) == [(1.5, 0), (1.2, 1), (1.25, 2)]
     # None where no minimum detectable loss is announced: a bound of 1 is far below 2 there.
     assert markers(drawn(shown(audited(claim=PureDP(2), measured=PureDP(1), detectable=2.1)))) == []
-    said = [text.get_text() for text in ax.texts]
-    assert said == ["epsilon 1.000: not refuted", "rho 0.7500: violated", "mu inf: violated (unbounded)"]
+    labels = [text.get_text() for text in ax.texts]
+    assert labels == ["epsilon 1.000: not refuted", "rho 0.7500: violated", "mu inf: violated (unbounded)"]
     assert "in units of each promise (bars" in ax.get_xlabel()
     assert "nats" not in ax.get_xlabel()
 

@@ -40,7 +40,7 @@ class Laplace:
         return data + rng.laplace(scale=self.scale, size=(size, data.size))
 
 
-def asked(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
+def audit(mechanism=None, *, pair=PAIR, claim=CLAIM, rng=7, size=SIZE, **options):
     return measure_loss(mechanism or Laplace(), pair, claim, size=size, rng=rng, **options)
 
 
@@ -53,7 +53,7 @@ def same(first, second):
     return timeless[0] == timeless[1]
 
 
-ALONE = functools.cache(asked)
+ALONE = functools.cache(audit)
 
 
 def geometric(data, size, rng):
@@ -91,8 +91,8 @@ def drawn(mechanism=noisy, data=DATA, size=42, *, reduce=first_entry, seed=SEED,
     return list(draw(Caller(mechanism, data, kind), size, reduce=reduce, seed=seed, **options))
 
 
-def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, told=None):
-    return MechanismRuns(pair, root, Kind(shape), mechanism, 1, (told if told is not None else []).append)
+def runs_of(mechanism=noisy, pair=THREE, shape=(3,), *, root=ROOT, progress=None):
+    return MechanismRuns(pair, root, Kind(shape), mechanism, 1, (progress if progress is not None else []).append)
 
 
 def given_runs(x, y, pair=THREE):

@@ -10,7 +10,7 @@ from audit.sampling import calls
 from audit.sampling.blocks import WAVE, draw
 from audit.sampling.calls import Caller
 from audit.values import RAISED
-from tests.audit.sampling.cases import ALONE, DATA, SEED, asked, drawn, in_threads, noting, same
+from tests.audit.sampling.cases import ALONE, DATA, SEED, audit, drawn, in_threads, noting, same
 from tests.helpers import noisy, raising, whole
 
 KIND = Kind(DATA.shape)
@@ -32,11 +32,11 @@ def assert_same(blocks, others):
     ],
 )
 def test_blocks_hold_as_many_runs_as_fit_the_data_or_the_output(data, shape, runs, small_blocks):
-    asked, told = [], []
-    mechanism = noting(asked, lambda data, size, rng: rng.random((size, *shape)))
-    blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=told.append)
-    assert told == [len(block) for block in blocks] == in_parts(130, runs)
-    assert asked == in_parts(130, min(runs, 5))
+    sizes, progress = [], []
+    mechanism = noting(sizes, lambda data, size, rng: rng.random((size, *shape)))
+    blocks = drawn(mechanism, data, 130, reduce=whole, shape=shape, advance=progress.append)
+    assert progress == [len(block) for block in blocks] == in_parts(130, runs)
+    assert sizes == in_parts(130, min(runs, 5))
 
 
 def in_parts(size, each):
@@ -46,14 +46,14 @@ def in_parts(size, each):
 
 @pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 1000, 10_001])
 def test_no_call_makes_more_than_a_thirty_second_of_the_runs(size):
-    asked = []
-    (block,) = drawn(noting(asked), size=size)
-    assert asked == in_parts(size, -(-size // 32))
+    sizes = []
+    (block,) = drawn(noting(sizes), size=size)
+    assert sizes == in_parts(size, -(-size // 32))
     assert len(block) == size
     assert len(np.unique(block)) == size  # each has a stream of its own
-    asked.clear()
-    drawn(noting(asked), size=size, least=100)
-    assert asked == in_parts(size, max(100, -(-size // 32)))
+    sizes.clear()
+    drawn(noting(sizes), size=size, least=100)
+    assert sizes == in_parts(size, max(100, -(-size // 32)))
 
 
 def test_blocks_are_kept_by_their_stream_and_so_are_their_calls(monkeypatch):
@@ -83,8 +83,8 @@ def test_workers_stay_a_few_blocks_ahead_of_the_consumer(n_jobs, small_blocks):
     begun, ahead = [], []
     mechanism = noting(begun)
 
-    for taken, _ in enumerate(draw(Caller(mechanism, DATA, KIND), 400, reduce=whole, seed=SEED, n_jobs=n_jobs)):
-        ahead.append(len(begun) - taken)
+    for number, _ in enumerate(draw(Caller(mechanism, DATA, KIND), 400, reduce=whole, seed=SEED, n_jobs=n_jobs)):
+        ahead.append(len(begun) - number)
     assert len(ahead) == len(begun) == 100
     assert 1 <= max(ahead) <= (1 if n_jobs == 1 else WAVE * n_jobs)
 
@@ -116,17 +116,17 @@ def test_blocks_are_kept_whatever_a_mechanism_does_with_its_array(small_blocks):
 def test_counts_do_not_depend_on_chunks(wave, monkeypatch, record_property):
     record_property("tried", 2)
     monkeypatch.setattr(blocks_module, "WAVE", wave)
-    assert same(asked(n_jobs=2), ALONE())
+    assert same(audit(n_jobs=2), ALONE())
     with joblib.parallel_config(backend="threading"):
-        assert same(asked(n_jobs=2), ALONE())
+        assert same(audit(n_jobs=2), ALONE())
 
 
 @pytest.mark.slow
 def test_counts_of_classifiers_do_not_depend_on_threads():
     with threadpoolctl.threadpool_limits(1):
-        one = asked(attack="trained", size=6000)
+        one = audit(attack="trained", size=7000)
     with threadpoolctl.threadpool_limits(4):
-        assert same(asked(attack="trained", size=6000), one)
+        assert same(audit(attack="trained", size=7000), one)
 
 
 def test_slow_functions_come_in_small_blocks():
@@ -134,8 +134,8 @@ def test_slow_functions_come_in_small_blocks():
     mechanism = noting(sizes, per_run(lambda data, rng: data + rng.laplace(size=data.size)))
     assert per_run(len).runs_per_block == 256
     mechanism.runs_per_block = 256
-    asked(mechanism, size=20_000)
+    audit(mechanism, size=20_000)
     assert max(sizes) == 256
     mechanism.runs_per_block = 0
     with pytest.raises(ValueError, match="runs_per_block must be at least 1, got 0"):
-        asked(mechanism, size=2000)
+        audit(mechanism, size=2000)

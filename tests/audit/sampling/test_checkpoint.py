@@ -15,7 +15,7 @@ from audit.sampling import blocks as sampling
 from audit.sampling.calls import Caller
 from audit.sampling.checkpoint import BlockStore, fingerprint, source, stored_seed
 from audit.sampling.probes import probe_runs
-from tests.audit.sampling.cases import PAIR, SIZE, Laplace, asked, noting, same
+from tests.audit.sampling.cases import PAIR, SIZE, Laplace, audit, noting, same
 from tests.helpers import noisy
 
 
@@ -27,21 +27,21 @@ def blocks(folder):
     "options",
     [
         {"stop": "early"},
-        pytest.param({"attack": "trained", "size": 6000}, marks=pytest.mark.slow),
+        pytest.param({"attack": "trained", "size": 7000}, marks=pytest.mark.slow),
         {"claim": PureDP(0.3), "n_jobs": 2},
     ],
 )
 def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, options):
     """Also where blocks are gone, or are not as they were written."""
-    alone = asked(**options)
-    assert same(asked(store=tmp_path, **options), alone)
+    alone = audit(**options)
+    assert same(audit(store=tmp_path, **options), alone)
     paths = blocks(tmp_path)
     assert len(paths) > 20
     for path in paths[::2]:
         path.unlink()
     for path in paths[1::4]:
         path.write_bytes(path.read_bytes()[:-1])
-    assert same(asked(store=tmp_path, **options), alone)
+    assert same(audit(store=tmp_path, **options), alone)
     assert blocks(tmp_path) == paths
 
 
@@ -49,11 +49,11 @@ def test_blocks_that_are_kept_are_not_run_again(tmp_path):
     sizes = []
     mechanism = noting(sizes)
     mechanism.runs_per_block = 100
-    first = asked(mechanism, store=tmp_path)
+    first = audit(mechanism, store=tmp_path)
     made = sum(sizes)
     assert made >= SIZE
     sizes.clear()
-    assert same(asked(mechanism, store=tmp_path), first)
+    assert same(audit(mechanism, store=tmp_path), first)
     assert (
         0 < sum(sizes) <= probe_runs(SIZE) + 2 * 100
     )  # only the look at the mechanism, and one block of either database
@@ -100,8 +100,8 @@ def test_another_question_has_blocks_of_its_own(tmp_path):
     folders = set()
     for options in others:
         before = set(blocks(tmp_path))
-        alone = asked(**options)
-        assert same(asked(store=tmp_path, **options), alone)
+        alone = audit(**options)
+        assert same(audit(store=tmp_path, **options), alone)
         new = {path.parent for path in set(blocks(tmp_path)) - before}
         assert len(new) == 1, options
         folders |= new
@@ -150,14 +150,14 @@ def test_values_have_names_by_what_they_hold_and_functions_by_their_code():
 
 def test_the_text_of_a_module_is_part_of_the_question():
     assert "small audits that the tests" in source(Laplace())
-    assert source(asked) == source(Laplace())
+    assert source(audit) == source(Laplace())
     assert source(print) == ""
 
 
 def test_without_a_seed_the_one_that_was_begun_with_is_taken(tmp_path):
-    first = asked(rng=None, store=tmp_path)
-    assert same(asked(rng=None, store=tmp_path), first)
-    assert asked(rng=None, size=SIZE + 1, store=tmp_path).seed_entropy != first.seed_entropy
+    first = audit(rng=None, store=tmp_path)
+    assert same(audit(rng=None, store=tmp_path), first)
+    assert audit(rng=None, size=SIZE + 1, store=tmp_path).seed_entropy != first.seed_entropy
     assert stored_seed(tmp_path, "other", 5).entropy == 5
     (tmp_path / "spoiled").mkdir()
     (tmp_path / "spoiled" / "seed").write_text("no seed\n")
@@ -171,11 +171,11 @@ def test_a_store_that_cannot_be_written_is_refused_before_the_work(tmp_path):
     calls = []
     mechanism = noting(calls)
     with pytest.raises(OSError, match="file"):
-        asked(mechanism, store=tmp_path / "file")
+        audit(mechanism, store=tmp_path / "file")
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
         with pytest.raises(OSError, match="locked"):
-            asked(mechanism, store=tmp_path / "locked")
+            audit(mechanism, store=tmp_path / "locked")
     assert calls == []
 
 
@@ -185,7 +185,7 @@ def test_blocks_of_another_function_of_one_name_are_not_taken_where_a_seed_does_
 
     elsewhere = np.random.default_rng()
     options = {"size": 4000, "confidence": 1 - 1e-6, "store": tmp_path}  # no seed: a false alarm may come on any day
-    first, other = (asked(unseeded(scale), **options) for scale in (1.0, 0.2))
+    first, other = (audit(unseeded(scale), **options) for scale in (1.0, 0.2))
     assert (first.verdict, other.verdict) == ("not refuted", "violated")
 
 
@@ -199,8 +199,8 @@ def test_a_store_of_other_code_or_data_is_refused(tmp_path):
         def __call__(self, data, size, rng):
             return data + rng.laplace(scale=SETTINGS["noise"], size=(size, data.size))
 
-    first = asked(Hidden(), store=tmp_path)
-    assert same(asked(Hidden(), store=tmp_path), first)
+    first = audit(Hidden(), store=tmp_path)
+    assert same(audit(Hidden(), store=tmp_path), first)
     SETTINGS["noise"] = 3.0
     (place,) = tmp_path.glob("*/*")  # taken although the first output is another, as it might by chance not be
     stream = np.random.SeedSequence(first.seed_entropy, spawn_key=(4, 0))

@@ -202,27 +202,27 @@ def test_audits_of_dependent_runs_are_refused(fault):
 
 
 def test_runs_of_a_registered_event_are_compared_too():
-    asked = {"event": Event.at_least((), 1), "size": 6000, "rng": 1}
+    options = {"event": Event.at_least((), 1), "size": 6000, "rng": 1}
     with refused_like(ValueError, f"{ONCE_A_CALL}the guess differs"):
-        measure_loss(lambda d, n, r: d[0] + r.laplace() + np.zeros(n), D, PureDP(0.3), **asked)
-    measure_loss(lambda d, n, r: d[0] + r.laplace(size=n), D, PureDP(0.3), **asked)
+        measure_loss(lambda d, n, r: d[0] + r.laplace() + np.zeros(n), D, PureDP(0.3), **options)
+    measure_loss(lambda d, n, r: d[0] + r.laplace(size=n), D, PureDP(0.3), **options)
 
 
-@pytest.mark.parametrize(("asked", "calls"), [(None, 256), (40, 40)])
-def test_an_audit_counts_in_many_calls_unless_the_mechanism_asks_for_fewer(asked, calls):
+@pytest.mark.parametrize(("most", "calls"), [(None, 256), (40, 40)])
+def test_an_audit_counts_in_many_calls_unless_the_mechanism_asks_for_fewer(most, calls):
     sizes = []
 
     def noting(data, size, rng):
         sizes.append(size)
         return data + rng.laplace(size=(size, 1))
 
-    if asked:
-        noting.calls_per_side = asked
+    if most:
+        noting.calls_per_side = most
     result = measure_loss(noting, D, PureDP(1.0), size=20_000, attack="entries", rng=1)
     choosing, counting = 3000 - int(probe_runs(20_000)) // 2, -(-7_100 // calls)
     assert sum(size == -(-choosing // 32) for size in sizes) == 2 * 31  # of those that choose
     assert sum(-(-6_900 // calls) <= size <= counting for size in sizes) >= 2 * (calls - 10)
-    assert (f"{asked} calls a database count instead of 256" in str(result.notes)) == (asked is not None)
+    assert (f"{most} calls a database count instead of 256" in str(result.notes)) == (most is not None)
     noting.calls_per_side = 31
     with refused_like(ValueError, "^calls_per_side must be at least 32, got 31$"):
         measure_loss(noting, D, PureDP(1.0), size=20_000, rng=1)

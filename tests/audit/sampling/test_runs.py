@@ -18,13 +18,13 @@ def joined(parts):
 
 
 def test_runs_of_every_phase_and_side_are_fresh():
-    told = []
-    runs = runs_of(lambda data, size, rng: rng.random(size), shape=(), told=told)
+    progress = []
+    runs = runs_of(lambda data, size, rng: rng.random(size), shape=(), progress=progress)
     keys = [(Phase.EXPLORE,), (Phase.EXPLORE, 2), (Phase.LEARN,), (Phase.SELECT,), (Phase.COUNT,), (Phase.COUNT, 1)]
     drawn = [part for key in keys for part in joined(runs.reduced((40, 30), whole, *key))]
     assert [len(part) for part in drawn] == [40, 30] * len(keys)
     assert len(np.unique(np.concatenate(drawn))) == 70 * len(keys)
-    assert sum(told) == 70 * len(keys)
+    assert sum(progress) == 70 * len(keys)
     again = joined(runs_of(lambda data, size, rng: rng.random(size), shape=()).reduced((40, 30), whole, *keys[3]))
     for one, other in zip(again, drawn[6:8], strict=True):
         np.testing.assert_array_equal(one, other)
@@ -65,8 +65,8 @@ def test_written_outputs_of_a_mechanism_are_read_before_anything_sees_them():
 @pytest.mark.parametrize("made", [runs_of, None])
 def test_a_statistic_of_ones_own_gets_outputs_as_they_are(made):
     outputs = [("b", 1.5), ("a", None)]
-    told = replace(runs_of(lambda data, size, rng: outputs[:size], shape=None), explored=2)
-    runs = told if made else given_runs(outputs, outputs)
+    own = replace(runs_of(lambda data, size, rng: outputs[:size], shape=None), explored=2)
+    runs = own if made else given_runs(outputs, outputs)
     (on_x, _) = joined(runs.as_given().reduced((2, 1), whole, Phase.LEARN))
     assert on_x.tolist() == [["b", 1.5], ["a", None]]
     numbers = runs_of() if made else given_runs(np.zeros((2, 3)), np.ones((2, 3)))
@@ -83,17 +83,17 @@ def test_scores_are_one_column_a_statistic():
 
 def test_calls_are_those_that_are_made():
     for sizes in ((0, 1), (40, 1000), (10_001, 64)):
-        asked = []
-        runs = replace(runs_of(noting(asked)), explored=7)
+        calls = []
+        runs = replace(runs_of(noting(calls)), explored=7)
         made = []
         (groups,) = runs.groups(sizes, Phase.COUNT)
         for side, sizes_of_calls in zip(runs.reduced(sizes, whole, Phase.COUNT), groups, strict=True):
             assert [len(block) for block in side] == ([sizes_of_calls.sum()] if sizes_of_calls.size else [])
             made += sizes_of_calls.tolist()
-        assert made == asked
-        asked.clear()
+        assert made == calls
+        calls.clear()
         joined(replace(runs).reduced((30, 20), whole, Phase.LEARN, 3))  # which neither chooses nor counts
-        assert asked == [7, 7, 7, 7, 2, 7, 7, 6]
+        assert calls == [7, 7, 7, 7, 2, 7, 7, 6]
 
 
 def test_given_outputs_that_count_are_in_order_and_compared_in_pieces():

@@ -377,8 +377,8 @@ def test_a_marker_that_means_nothing_is_one_line(pytester):
 def test_a_number_out_of_range_is_refused_before_any_test(pytester, option, value, least):
     result = run(pytester, f"{option}={value}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"error: argument {option}: must be a whole number of {least} or more, got {value[:40]!r}"
-    assert any(line.endswith(said) for line in result.errlines)
+    message = f"error: argument {option}: must be a whole number of {least} or more, got {value[:40]!r}"
+    assert any(line.endswith(message) for line in result.errlines)
 
 
 @pytest.mark.parametrize(
@@ -521,8 +521,8 @@ def test_names_are_kept_whole_in_a_file_and_harmless_on_a_terminal(pytester):
     result = run(pytester, "--audit-report", "audits.json")
     result.assert_outcomes(failed=1)
     assert any(line.startswith("E       AssertionError: CONFIDENTIAL: no violation") for line in result.outlines)
-    said = [line for line in result.outlines if line.startswith("E ")]
-    assert all(unicodedata.category(letter)[0] != "C" for line in said for letter in line)
+    message = [line for line in result.outlines if line.startswith("E ")]
+    assert all(unicodedata.category(letter)[0] != "C" for line in message for letter in line)
     report = read_json(pytester.path / "audits.json")
     assert report["confidential"]
     assert (pytester.path / "audits.json").stat().st_mode & 0o777 == 0o600

@@ -86,8 +86,8 @@ PAIRS = {
 @pytest.mark.parametrize("case", PAIRS)
 def test_a_form_that_only_one_database_has_is_found(case):
     on_x, on_y, words = PAIRS[case]
-    asked = {"size": 2000, "confidence": SURE, "rng": 1, "attack": "words"}
-    result = measure_loss(told_by(on_x, on_y), PAIR, PureDP(1.0), **asked)
+    options = {"size": 2000, "confidence": SURE, "rng": 1, "attack": "words"}
+    result = measure_loss(told_by(on_x, on_y), PAIR, PureDP(1.0), **options)
     assert result.verdict == "violated"
     assert words in result.event
 
@@ -103,8 +103,8 @@ def test_a_form_that_varies_alike_on_both_is_no_loss(case):
 @pytest.mark.parametrize("case", ["float and int", "order of keys", "tuple and list"])
 def test_a_rare_form_is_told_apart_by_an_event(case):
     on_x, on_y, words = PAIRS[case]
-    asked = {"size": 20_000, "rng": 1, "attack": "words"}
-    result = measure_loss(told_by(on_x, on_y, share=0.02), PAIR, PureDP(1.0), **asked)
+    options = {"size": 20_000, "rng": 1, "attack": "words"}
+    result = measure_loss(told_by(on_x, on_y, share=0.02), PAIR, PureDP(1.0), **options)
     assert (result.verdict, words in result.event) == ("violated", True)
 
 
@@ -156,10 +156,10 @@ def test_a_type_that_arrays_only_have_later_is_refused():
 def test_given_outputs_of_another_type_are_refused_or_told_apart():
     rng = np.random.default_rng(1)
     x, y = (noisy([n], 2000, rng) for n in (0, 1))
-    asked = {"relation": "add_remove", "confidence": SURE, "rng": 1}
+    options = {"relation": "add_remove", "confidence": SURE, "rng": 1}
     with refused_like(ValueError, "same type on both databases, got float64 and int64$"):
-        measure_loss_from_outputs(x.astype(float), y, PureDP(1.0), **asked)
-    result = measure_loss_from_outputs(x.astype(float).tolist(), y.tolist(), PureDP(1.0), **asked)
+        measure_loss_from_outputs(x.astype(float), y, PureDP(1.0), **options)
+    result = measure_loss_from_outputs(x.astype(float).tolist(), y.tolist(), PureDP(1.0), **options)
     assert (result.verdict, "type of output" in result.event) == ("violated", True)
 
 
@@ -236,7 +236,7 @@ def test_rounded_noise_has_negative_zeros_and_is_not_accused():
     result = measure_loss(rounded, PAIR, PureDP(1.0), size=20_000, confidence=SURE, rng=1)
     assert result.verdict == "not refuted"
     assert "sign of zero of output" in result.searched
-    without = measure_loss(lambda *asked: rounded(*asked) + 0.0, PAIR, PureDP(1.0), size=4000, rng=1)
+    without = measure_loss(lambda *arguments: rounded(*arguments) + 0.0, PAIR, PureDP(1.0), size=4000, rng=1)
     assert "zero" not in without.searched
 
 
@@ -262,12 +262,12 @@ def failing(on_x, on_y, give=noisy, share=0.3):
     ],
 )
 def test_the_class_of_an_exception_is_part_of_an_output(give, on_x, on_y, words):
-    asked = {"size": 2000, "rng": 1, "attack": Attack(looks=("entries",))}
-    result = measure_loss(failing(on_x, on_y, give), PAIR, PureDP(1.0), **asked)
+    options = {"size": 2000, "rng": 1, "attack": Attack(looks=("entries",))}
+    result = measure_loss(failing(on_x, on_y, give), PAIR, PureDP(1.0), **options)
     assert result.verdict == "violated"
     assert "(raised " in result.event
     assert words in result.event
-    same = measure_loss(failing(on_x, on_x, give), PAIR, PureDP(1.0), **asked)  # negative control
+    same = measure_loss(failing(on_x, on_x, give), PAIR, PureDP(1.0), **options)  # negative control
     assert same.verdict != "violated"
 
 
@@ -282,18 +282,18 @@ def test_classes_that_vary_alike_are_no_loss():
 
 
 @pytest.mark.parametrize(
-    ("times", "told"),
+    ("times", "database"),
     [
         ((1, 0), r"warned \d+ times on x, never on y: "),
         ((0, 2), r"warned \d+ times on y, never on x: "),
         ((1, 1), r"warned \d+ times: "),
     ],
 )
-def test_a_warning_says_on_which_database(times, told):
+def test_a_warning_says_on_which_database(times, database):
     def warning(data, size, rng):
         for _ in range(times[data[0]]):
             warnings.warn("a cell is empty", stacklevel=1)
         return noisy(data, size, rng)
 
     (note,) = measure_loss(warning, PAIR, PureDP(2.0), size=2000, rng=1).notes
-    assert re.match(told + "UserWarning: a cell is empty$", note)
+    assert re.match(database + "UserWarning: a cell is empty$", note)

@@ -79,12 +79,12 @@ def test_rare_words_among_numbers_are_read(stop, rate, short, tmp_path):
             f"n={data[0]}" if word else one for word, one in zip(words, rng.laplace(size=size).tolist(), strict=True)
         ]
 
-    asked = {"size": 6000, "confidence": SURE, "rng": 1, "stop": stop}
-    result = measure_loss(mechanism, PAIR, PureDP(1.0), **asked)
+    options = {"size": 6000, "confidence": SURE, "rng": 1, "stop": stop}
+    result = measure_loss(mechanism, PAIR, PureDP(1.0), **options)
     assert result.verdict == "violated"
     assert "'n=12" in result.event
     for _ in range(2):
-        assert measure_loss(mechanism, PAIR, PureDP(1.0), store=tmp_path, **asked).counts == result.counts
+        assert measure_loss(mechanism, PAIR, PureDP(1.0), store=tmp_path, **options).counts == result.counts
 
 
 def test_a_random_word_without_a_leak_has_no_power():

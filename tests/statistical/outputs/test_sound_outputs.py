@@ -65,9 +65,9 @@ GROUP = NeighborPair.declared(np.array([0]), np.array([1600]), "add_remove", dis
 
 def mixed(data, size, rng):
     """Randomized response among None, NaN, words and rows of other lengths, which tell nothing."""
-    said = np.where(rng.random(size) < TRUTH, data[0], 1 - data[0]).tolist()
+    answers = np.where(rng.random(size) < TRUTH, data[0], 1 - data[0]).tolist()
     kinds = [(0, 1), (None, math.nan), ("no", "yes"), ([0], [0, 0])]
-    return [kinds[number][one] for number, one in zip(rng.integers(0, 4, size), said, strict=True)]
+    return [kinds[number][one] for number, one in zip(rng.integers(0, 4, size), answers, strict=True)]
 
 
 CASES = {
@@ -110,11 +110,11 @@ def test_a_loss_above_the_promise_is_found_among_the_same_outputs():
 def test_a_work_array_is_not_shared_by_blocks_at_work_at_the_same_time():
     """0 of 200 audits at 1 - 1e-6 accuse (false alarm 2e-4), and counts are those of one job."""
     for seed in range(200):
-        asked = {"size": 2000, "rng": seed, "confidence": SURE}
-        result = measure_loss(Threaded(), D, PureDP(LOSS), n_jobs=2, **asked)
+        settings = {"size": 2000, "rng": seed, "confidence": SURE}
+        result = measure_loss(Threaded(), D, PureDP(LOSS), n_jobs=2, **settings)
         assert result.verdict != "violated"
         if seed % 20 == 0:
-            assert result.counts == measure_loss(Threaded(), D, PureDP(LOSS), n_jobs=1, **asked).counts
+            assert result.counts == measure_loss(Threaded(), D, PureDP(LOSS), n_jobs=1, **settings).counts
 
 
 # Runs that depend on each other

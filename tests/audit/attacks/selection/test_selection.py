@@ -168,14 +168,14 @@ def tails(rng, x_far, y_far, size=20_000):
     return x, y
 
 
-def said(events, *scores):
+def guesses(events, *scores):
     return [event.guess(np.array(scores)).tolist() for event in events]
 
 
 @pytest.mark.parametrize(("x_far", "y_far", "guess"), [(0, 20, 1), (20, 0, -1)])
 def test_a_rare_and_certain_tail_is_an_event_of_its_own(x_far, y_far, guess):
     x, y = tails(np.random.default_rng(1), x_far, y_far)
-    found = said(several(x, y, **NEARLY_SURE), guess * 1002.0, guess * 15.0, 0.0)
+    found = guesses(several(x, y, **NEARLY_SURE), guess * 1002.0, guess * 15.0, 0.0)
     assert [guess, 0, 0] in found
 
 
@@ -183,7 +183,7 @@ def test_values_that_repeat_among_others_that_do_not_are_an_event_of_their_own()
     rng = np.random.default_rng(5)
     x, y = rng.laplace(size=(2, 20_000))
     y[:20] = np.repeat([0.25, 0.75], [12, 8])
-    assert [1, 1, 0] in said(several(rng.permutation(x), rng.permutation(y), **NEARLY_SURE), 0.25, 0.75, 0.5)
+    assert [1, 1, 0] in guesses(several(rng.permutation(x), rng.permutation(y), **NEARLY_SURE), 0.25, 0.75, 0.5)
 
 
 def test_what_is_forgiven_is_no_event_that_promises_most():

@@ -42,9 +42,9 @@ def test_bad_settings_are_refused_by_what_would_use_them(plaudit: Command) -> No
 
 def test_doctor_says_what_works_here(plaudit: Command) -> None:
     write("seed = 7\nreport = 'audits.json'")
-    told = plaudit("doctor")
-    assert (told.code, told.err) == (WITHIN, "")
-    lines = told.out.splitlines()
+    outcome = plaudit("doctor")
+    assert (outcome.code, outcome.err) == (WITHIN, "")
+    lines = outcome.out.splitlines()
     extras = {*metadata.metadata("plaudit").get_all("Provides-Extra", [])} - {"dev", "docs", "mutation"}
     for words in (
         f"- plaudit: {metadata.version('plaudit')}, in ",

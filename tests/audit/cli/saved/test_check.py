@@ -64,9 +64,9 @@ def test_folders_and_files_are_read_together(plaudit: Command, saved: Path, out:
     for command in ("check", "verify"):
         assert plaudit(command, "out").code == WITHIN
         assert plaudit(command, "out", half).code == plaudit(command, half, "out").code == VIOLATION
-    told = strict(plaudit("check", "out", "out/gdpc.json", str(saved), "--json").out)
+    printed = strict(plaudit("check", "out", "out/gdpc.json", str(saved), "--json").out)
     names = {path.stem for path in saved.glob("*.json")}
-    assert set(told) == {"gdpc", "gdpc (2)"} | names  # one file is read once, another of its name has a number
+    assert set(printed) == {"gdpc", "gdpc (2)"} | names  # one file is read once, another of its name has a number
     assert plaudit("report", "out", half).out.startswith("Wrote out/report.html: 2 audits, 1 violated; 0 estimates.")
     assert "<title>Privacy audit of GDPC, HalfNoiseGDPC</title>" in Path("out/report.html").read_text("utf-8")
 
@@ -78,9 +78,9 @@ def test_check_tells_github(plaudit: Command, saved: Path, monkeypatch: pytest.M
     assert refused(plaudit(*check), needed)
     Path("summary.md").write_text("of another step\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
-    told = plaudit(*check)
-    assert (told.code, told.err) == (VIOLATION, "")
-    assert told.out.startswith("::error title=violated%3A gdpc-half-noise::")
+    printed = plaudit(*check)
+    assert (printed.code, printed.err) == (VIOLATION, "")
+    assert printed.out.startswith("::error title=violated%3A gdpc-half-noise::")
     assert Path("summary.md").read_text("utf-8").startswith("of another step\n### Privacy audits: ")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such/folder.md")
     assert refused(plaudit(*check), "no such file or directory")

@@ -65,21 +65,21 @@ def test_comparison_expects_known_bugs(plaudit: Command, workspace: Path, sound:
 def test_github_is_told_of_what_is_not_expected(plaudit, workspace, violated, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     path = session("audits.json", ("t::bug", KNOWN, violated), ("t::few", KNOWN, POWERLESS))
-    told = plaudit("check", path, "--format", "github")
-    assert (told.code, told.out.count("::error"), told.out.count("::warning")) == (NO_POWER, 0, 1)
+    printed = plaudit("check", path, "--format", "github")
+    assert (printed.code, printed.out.count("::error"), printed.out.count("::warning")) == (NO_POWER, 0, 1)
     summary = Path("summary.md").read_text("utf-8")
     assert summary.startswith("### Privacy audits: of known bugs only\n\nKnown bugs: 1 detected, as expected; 1 not ")
     path = session("audits.json", ("t::bug", KNOWN, violated), ("t::other", PROMISED, violated))
-    told = plaudit("check", path, "--format", "github")
-    assert (told.code, told.out.count("::error"), "t%3A%3Aother" in told.out) == (VIOLATION, 1, True)
+    printed = plaudit("check", path, "--format", "github")
+    assert (printed.code, printed.out.count("::error"), "t%3A%3Aother" in printed.out) == (VIOLATION, 1, True)
 
 
 def test_forms_for_programs_are_of_audits_alone(plaudit: Command, workspace: Path, violated: AuditResult) -> None:
     path = session("audits.json", ("t::bug", KNOWN, violated))
     audited().to_json("sound.json")
     assert list(json.loads(plaudit("check", ".", "--json").out)) == ["t::bug call 1 (known bug)", "sound"]
-    told = plaudit("check", path, "--format", "csv")
-    assert (told.code, told.err, told.out.count("\r\n")) == (WITHIN, f"{FOUND}\n", 2)
+    printed = plaudit("check", path, "--format", "csv")
+    assert (printed.code, printed.err, printed.out.count("\r\n")) == (WITHIN, f"{FOUND}\n", 2)
 
 
 @pytest.mark.parametrize("public", [(), ("--public",)])

@@ -110,6 +110,6 @@ def test_entropy_of_its_own_is_repeated_by_no_seed(plaudit: Command) -> None:
 
 def test_an_interrupt_of_a_rerun_is_one(plaudit: Command, saved: Path) -> None:
     values = read_json(saved)
-    asked = {"command": "plaudit audit mine:impatient --data counts.csv --claim pure:1 --seed 1"}
-    write_json(saved, values | {"provenance": {**values["provenance"], **asked}})
+    provenance = {"command": "plaudit audit mine:impatient --data counts.csv --claim pure:1 --seed 1"}
+    write_json(saved, values | {"provenance": {**values["provenance"], **provenance}})
     assert plaudit("verify", "--rerun", str(saved)).code == INTERRUPTED
