@@ -48,6 +48,11 @@ class ZCDP(CurveClaim):
     relation: Relation = "add_remove"
 
     @property
+    def guessed_right(self) -> float:
+        """The bound by the best Renyi order, or by Pinsker's inequality if it is smaller."""
+        return min(super().guessed_right, (1 + math.sqrt(self.rho / 2)) / 2)
+
+    @property
     def shift(self) -> float:
         """Standard deviations between two normal laws that have this rho."""
         return math.sqrt(2 * self.rho)

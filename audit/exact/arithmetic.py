@@ -53,8 +53,7 @@ def spread(loss: Floats, log_p: Floats, grid: float) -> tuple[Floats, Floats]:
     steps = np.rint((loss - loss[0]) / grid)
     steps -= loss[0] + steps * grid > loss
     over = np.maximum(loss - (loss[0] + steps * grid), 0.0)
-    # The part a of p and the part b of q go up, such that a p / (b q) is the ratio at the upper point, and the same
-    # below.
+    # The part a of p and the part b of q go up, such that a p / (b q) is the ratio at the upper point; also below.
     up_p = np.minimum(np.expm1(-over) / math.expm1(-grid), 1.0)
     up_q = 1 - np.minimum(np.expm1(np.minimum(over - grid, 0.0)) / math.expm1(-grid), 1.0)
     place = steps.astype(np.int64)

@@ -146,9 +146,7 @@ def run(mechanism: Any, data: Any, seed: np.random.SeedSequence, recording: Sequ
     rng = np.random.default_rng(seed)
     recorder = Recorder(rng, recording)
     output, error, stopped = None, None, False
-    watching = plugin("noise").watched(
-        recorder
-    )  # see `algorithms.noise.losses`; outside of `try`: its errors are not the mechanism's
+    watching = plugin("noise").watched(recorder)  # outside of `try`: its errors are not the mechanism's
     token = _recorder.set(recorder)
     begun = time.perf_counter_ns()
     try:

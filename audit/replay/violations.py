@@ -40,8 +40,7 @@ class Violation:
 
 def violations_between(first: Trace, second: Trace) -> Iterator[tuple[float, Violation]]:
     """Yield each difference between two runs with the same answers, with the number of its draw, from 1."""
-    # Consequences of another violation are left out: calls after the first mismatch, and the output of a run that did
-    # not end.
+    # Consequences of another violation are left out: calls after the first mismatch, the output of an unfinished run.
     parted = False
     for place, (one, other) in enumerate(zip(first.calls, second.calls, strict=False), start=1):
         if not one.same_draw(other):

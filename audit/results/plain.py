@@ -55,8 +55,7 @@ def _plain(value: Any) -> Any:
 
 def read(cls: type, values: Any, kind: str, *, unknown: float | None = None, optional: bool = False) -> dict[str, Any]:
     """Return the fields of a saved result, converted for its class; missing or unknown fields are an error."""
-    # A number that is None becomes `unknown`. If `optional`, fields with a default may be missing, as in files of
-    # earlier schemas.
+    # A number that is None becomes `unknown`. If `optional`, fields with a default may be missing: schemas had fewer.
     if not isinstance(values, dict) or values.get("kind") != kind:
         raise ValueError(f"kind must be {kind!r}, got {values.get('kind') if isinstance(values, dict) else values!r}")
     hints, given = _hints(cls), {name: value for name, value in values.items() if name != "kind"}

@@ -94,11 +94,9 @@ def pipeline_dp() -> list[Case]:
     def aggregate(metric: Any, public: list[int] | None, delta: float, values: list[float]) -> float:
         accountant = p.NaiveBudgetAccountant(total_epsilon=1, total_delta=delta)
         bounds = {"max_partitions_contributed": 1, "max_contributions_per_partition": 1, "min_value": 0, "max_value": 1}
-        parameters = p.AggregateParams(metrics=[metric], noise_kind=p.NoiseKind.LAPLACE, **bounds)
+        query = p.AggregateParams(metrics=[metric], noise_kind=p.NoiseKind.LAPLACE, **bounds)
         of_rows = p.DataExtractors(lambda row: row[0], lambda row: 0, lambda row: row[1])
-        released = p.DPEngine(accountant, p.LocalBackend()).aggregate(
-            list(enumerate(values)), parameters, of_rows, public
-        )
+        released = p.DPEngine(accountant, p.LocalBackend()).aggregate(list(enumerate(values)), query, of_rows, public)
         accountant.compute_budgets()
         return float(dict(released).get(0, [np.nan])[0])
 

@@ -39,8 +39,7 @@ def path_statistics(
     """Return statistics of areas whose totals a pair changes, both of raked counts and of counts before raking."""
     # Raking spreads the noise of an area over its children: one raked count shows the budget of its own level only
     # (Flaxman, 2019, section 2.2: a quarter of the loss). The noisy counts before it have independent noise each, so
-    # that their losses add up. `unrake` recovers them; where it fails the score is 0. `leaves` are the nodes of the
-    # counts.
+    # that their losses add up. `unrake` recovers them; where it fails the score is 0. The counts are at `leaves`.
     tree = Tree(parent, released)  # type: ignore[arg-type]
     order = tree.released[np.isin(tree.released, tree.leaves)] if leaves is None else np.asarray(leaves)
     if not np.array_equal(np.sort(order, axis=None), tree.leaves):

@@ -131,13 +131,13 @@ const laws = (() => {
     return {...budgets(kind, budget), guessed: guessed(kind, budget), ...ways};
   }
 
-  // Largest probability of a right guess between two neighbors, as audit.claims. For rho, by the best Renyi order.
+  // Largest probability of a right guess between two neighbors, as audit.claims: for rho, by the best Renyi order or Pinsker.
   function guessed(kind, budget) {
     if (kind === "gaussian") return 1 - normalTail(budget / 2);
     if (kind !== "zcdp" || budget === 0) return 1 / (1 + exp(-budget));
     const above = max(1e-300, bisect(x => budget * (2 * x + 1) >= log1p(1 / x), 0, 2 / sqrt(budget)));
     const logDelta = above * ((above + 1) * budget - log1p(1 / above)) - log1p(above);
-    return (1 + exp(Math.min(0, logDelta))) / 2;
+    return (1 + Math.min(exp(Math.min(0, logDelta)), sqrt(budget / 2))) / 2;
   }
 
   return {

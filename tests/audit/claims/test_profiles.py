@@ -123,6 +123,7 @@ HALF_DIVERGENCE = math.log(0.75**2 / 0.25 + 0.25**2 / 0.75) / 2
         (ApproxDP(0.0, 0.2), 0.6),
         (GaussianDP(2.0), norm.cdf(1.0)),
         (ZCDP(0.0), 0.5),
+        (ZCDP(0.5), 0.75),  # by Pinsker
     ],
 )
 def test_guesses_are_right_so_often(claim, right):
