@@ -269,9 +269,8 @@ def facts(numbers: Numbers) -> dict[str, Any]:
         for row in numbers["rows"]
         if row["violation"] == 1
     )
-    kept = (
-        f"Audits of what keeps its promise report a violation in {alarms} of cases." if alarms else ""
-    )  # there are none in the quick version
+    # There are none in the quick version.
+    kept = f"Audits of what keeps its promise report a violation in {alarms} of cases." if alarms else ""
     return locals()
 
 

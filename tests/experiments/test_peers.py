@@ -55,8 +55,8 @@ def test_a_folder_without_question_or_outputs_is_refused_in_one_line(tmp_path):
 @pytest.mark.parametrize("row", load_numbers("other_auditors", FIGURES)["rows"], ids=lambda row: row["name"])
 def test_the_saved_auditors_are_those_of_today(row):
     kinds = {name: entry["kind"] for name, entry in row["auditors"].items() if name != auditors.OURS}
-    auditors = peers_bounds.auditors(row["parameter"], row["one_run"])
-    assert [(name, kind) for name, (kind, _) in auditors.items()] == list(kinds.items())
+    peers = peers_bounds.auditors(row["parameter"], row["one_run"])
+    assert [(name, kind) for name, (kind, _) in peers.items()] == list(kinds.items())
 
 
 def test_peers_that_fail_say_why_in_one_line(tmp_path):

@@ -71,10 +71,8 @@ def in_order_of_the_score(_, *counts):
     return [np.array([np.bincount(part, minlength=16) for part in side]) for side in parts]
 
 
-SCORED = [(1.0, 1.0, 2000), pytest.param(2.0, 2.0, 300, marks=pytest.mark.slow)]  # 2 s each: 2,100 bounds
-
-
-@pytest.mark.parametrize(("shift", "order", "runs"), SCORED)
+@pytest.mark.slow  # by default rows of `tests/reliability/test_coverage.py` have it, in short
+@pytest.mark.parametrize(("shift", "order", "runs"), [(1.0, 1.0, 2000), (2.0, 2.0, 300)])
 def test_bets_on_a_score_cover_what_it_tells_of_normal_laws(shift, order, runs, monkeypatch):
     edges, rng = np.linspace(-2, 2, 15), np.random.default_rng(115)
     score = np.concatenate([[-2.0], (edges[1:] + edges[:-1]) / 2, [2.0]])

@@ -61,9 +61,12 @@ def test_by_the_divergence_of_one_event():
     assert found < how.detectable(named((0, 1200, 2800), (0, 0, runs)), how.basis(BOTH))  # two regions share the error
 
 
+MORE = [(0.02, 9000, 6000, 3), (0.005, 50_000, 50_000, 10)]
+
+
 @pytest.mark.parametrize(
     ("rho", "runs_x", "runs_y", "distance"),
-    [(0.5, 20_000, 20_000, 1), (0.02, 9000, 6000, 3), pytest.param(0.005, 50_000, 50_000, 10, marks=pytest.mark.slow)],
+    [(0.5, 20_000, 20_000, 1), *(pytest.param(*one, marks=pytest.mark.slow) for one in MORE)],
 )
 def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
     """Two normal laws weighed by their own likelihood ratio in 64 bins, clipped where that shows most."""
@@ -81,9 +84,8 @@ def test_by_a_likelihood_ratio(rho, runs_x, runs_y, distance):
             for b, a in zip(on_y, on_x, strict=True)
         ]
         powers.append(np.mean(shown))
-    assert max(powers) == pytest.approx(
-        0.8, abs=0.07
-    )  # false alarm below 1e-4, for the best of four that differ widely
+    # False alarm below 1e-4, for the best of four that differ widely.
+    assert max(powers) == pytest.approx(0.8, abs=0.07)
     assert min(powers) < 0.5  # negative control: a clip that does not suit
 
 

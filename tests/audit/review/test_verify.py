@@ -37,14 +37,16 @@ def made(kind):
         runs = 60 if how == "few" else 800
         x, y = (mechanism(data, runs, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y)))
         return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=1)
-    options = {"attack": "cell" if how == "cells" else "entries", "stop": "early" if how == "early" else "fixed"}
-    return measure_loss(mechanism, PAIR, claim, size=4000, rng=1, **options)
+    stop, size = ("early", 400) if how == "early" else ("fixed", 4000)
+    return measure_loss(
+        mechanism, PAIR, claim, attack="cell" if how == "cells" else "entries", size=size, rng=1, stop=stop
+    )
 
 
 KINDS = [f"{how} {family}" for how in ("fixed", "early", "one-run", "given", "few") for family in CLAIMS]
 KINDS += ["cells pure", "cells zcdp"]
 BET = dict(zip(GUESSED, (2, 0.5, 0.5, 9, 9, 0), strict=True))
-saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})  # 2 s, once for all tests
+saved = pytest.fixture(scope="module")(lambda: {kind: made(kind) for kind in KINDS})  # 4 s, once for all tests
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -26,7 +26,7 @@ def blocks(folder):
 @pytest.mark.parametrize(
     "options",
     [
-        {"stop": "early"},
+        {"stop": "early", "size": 500},
         pytest.param({"attack": "trained", "size": 7000}, marks=pytest.mark.slow),
         {"claim": PureDP(0.3), "n_jobs": 2},
     ],
@@ -54,9 +54,8 @@ def test_blocks_that_are_kept_are_not_run_again(tmp_path):
     assert made >= SIZE
     sizes.clear()
     assert same(audit(mechanism, store=tmp_path), first)
-    assert (
-        0 < sum(sizes) <= probe_runs(SIZE) + 2 * 100
-    )  # only the look at the mechanism, and one block of either database
+    # Only the look at the mechanism, and one block of either database.
+    assert 0 < sum(sizes) <= probe_runs(SIZE) + 2 * 100
 
 
 @pytest.mark.reliability(row=7)
@@ -95,7 +94,7 @@ def test_another_question_has_blocks_of_its_own(tmp_path):
         {"attack": "cell"},
         {"event": first_entry},
         {"event": replace(first_entry, statistic=Statistic("first", lambda outputs: outputs[:, 0]))},
-        {"stop": "early"},
+        {"stop": "early", "size": 500},
     ]
     folders = set()
     for options in others:
