@@ -108,13 +108,13 @@ def _gaussian_beyond(margin: str, sigma: str, normalizer: str) -> str:
 
 
 def _guessed(total: str, budget: str) -> Cells:
-    """Return formulas of the largest probability of a right guess between two neighbors, by the best Renyi order."""
+    """Return formulas of the largest probability of a right guess between two neighbors, as `ZCDP` has it."""
     rho, above = f"MIN({budget},300)", f"EXP({total}log_order_{TIMES_ORDER})"
     step = f"{{x}}-({rho}*(2*EXP({{x}})+1)-LN(1+EXP(-{{x}})))/(2*{rho}*EXP({{x}})+1/(1+EXP({{x}})))"
     start = f"IF({budget}>1,-{rho},IF({budget}>0,-LN(2*{budget})/2,0))"
     cells, _ = _newton(f"{total}log_order", start, step, TIMES_ORDER)
     delta = f"EXP(MIN(0,{above}*(({above}+1)*{rho}-LN(1+1/{above}))-LN(1+{above})))"
-    guess = f"IF({PURE},1/(1+EXP(-MIN({budget},700))),IF({budget}>0,(1+{delta})/2,0.5))"
+    guess = f"IF({PURE},1/(1+EXP(-MIN({budget},700))),IF({budget}>0,(1+MIN({delta},SQRT({budget}/2)))/2,0.5))"
     return cells | {f"{total}guessed": guess}
 
 
