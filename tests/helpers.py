@@ -65,8 +65,8 @@ def chi_square(observed, expected, least=20):
             classes.append(group)
             group = np.zeros(2)
     classes[-1] = classes[-1] + group
-    seen, wanted = np.array(classes).T
-    return chi2.sf(((seen - wanted) ** 2 / wanted).sum(), wanted.size - 1)
+    tally, wanted = np.array(classes).T
+    return chi2.sf(((tally - wanted) ** 2 / wanted).sum(), wanted.size - 1)
 
 
 def noisy(data, size, rng):

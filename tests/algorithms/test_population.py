@@ -98,10 +98,10 @@ def multinomial_p_value(draw: Callable[[np.random.Generator], np.ndarray], size:
     outcomes = [counts for counts in product(range(5), repeat=4) if sum(counts) == 4]
     expected = [size * factorial(4) / prod(map(factorial, counts)) / 4**4 for counts in outcomes]  # at least 15.6
     rng = np.random.default_rng(20240901)
-    seen = dict.fromkeys(outcomes, 0)
+    tally = dict.fromkeys(outcomes, 0)
     for _ in range(size):
-        seen[tuple(int(count) for count in draw(rng))] += 1
-    return float(stats.chisquare(list(seen.values()), expected).pvalue)
+        tally[tuple(int(count) for count in draw(rng))] += 1
+    return float(stats.chisquare(list(tally.values()), expected).pvalue)
 
 
 def test_few_people_follow_the_exact_multinomial_law_and_no_other():

@@ -149,7 +149,7 @@ def test_a_seed_reproduces_an_audit_and_another_does_not():
     assert again(11, n_jobs=2) == once
     (found, entropy), (other, _) = again(np.random.SeedSequence(5).spawn(1)[0]), again(12)
     assert again(entropy) == (found, entropy)
-    assert len({str(said[0]) for said in (once[0], found, other)}) == 3
+    assert len({str(text[0]) for text in (once[0], found, other)}) == 3
 
 
 @pytest.mark.slow

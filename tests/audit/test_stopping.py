@@ -66,8 +66,8 @@ def test_bets_expect_what_earlier_runs_showed():
     for seed in range(5):
         bet = early(*PURE, size=40, event=event, rng=seed).basis["bets"][0]
         right, wrong = bet["right_share"], bet["wrong_share"]
-        seen = [11 * share - 0.5 for share in (right, wrong)]
-        assert seen == pytest.approx(np.round(seen), abs=1e-9)
+        counts = [11 * share - 0.5 for share in (right, wrong)]
+        assert counts == pytest.approx(np.round(counts), abs=1e-9)
         assert right + wrong == pytest.approx(1)
 
 

@@ -9,10 +9,10 @@ from experiments.flaxman.equation import EPSILON, OUTPUTS, rdpc
 
 def test_the_enumerated_law_of_a_raked_count_is_what_rdpc_draws():
     """Frequencies of 60 counts, each within 5 standard deviations: false alarm 4e-5."""
-    runs, seen = 400_000, slice(-OUTPUTS[0] - 20, -OUTPUTS[0] + 40)
+    runs, middle = 400_000, slice(-OUTPUTS[0] - 20, -OUTPUTS[0] + 40)
     released = RDPC(EPSILON, Hierarchy.regular(2, 1))([3, 5], runs, np.random.default_rng(1))[:, 0]
-    counted = np.bincount(np.clip(np.floor(released + 0.5) - OUTPUTS[0], 0, OUTPUTS.size - 1).astype(int))[seen]
-    chance = np.exp(rdpc(3, 5))[seen]
+    counted = np.bincount(np.clip(np.floor(released + 0.5) - OUTPUTS[0], 0, OUTPUTS.size - 1).astype(int))[middle]
+    chance = np.exp(rdpc(3, 5))[middle]
     assert np.all(np.abs(counted - runs * chance) <= 5 * np.sqrt(runs * chance) + 1)
-    other = np.exp(rdpc(4, 5))[seen]
+    other = np.exp(rdpc(4, 5))[middle]
     assert not np.all(np.abs(counted - runs * other) <= 5 * np.sqrt(runs * other) + 1)  # negative control

@@ -184,8 +184,8 @@ def test_libraries_that_need_torch_are_read_where_they_were_run(tmp_path, monkey
     (case,) = libraries._of_files()
     assert (case.library, case.mechanism, case.claim) == ("opacus", "DP-SGD, sum", ApproxDP(1.0, 1e-5))
     audits = {name: {"verdict": "not refuted", "lower_bound": 0.0} for name in libraries.LOOKS}
-    seen = {"library": "opacus", "mechanism": "DP-SGD, sum", "promise": case.claim.to_dict(), "audits": audits}
-    assert [found.holds for found in libraries.check({"rows": [seen]})] == [True, False]  # the mean is missing
+    row = {"library": "opacus", "mechanism": "DP-SGD, sum", "promise": case.claim.to_dict(), "audits": audits}
+    assert [found.holds for found in libraries.check({"rows": [row]})] == [True, False]  # the mean is missing
 
 
 def test_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):

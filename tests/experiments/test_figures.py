@@ -158,7 +158,7 @@ def test_no_color_is_faint_on_a_dark_screen():
 @pytest.mark.slow
 def test_an_embedded_figure_follows_the_scheme_of_its_page(tmp_path, browser):
     figure = (FIGURES / "neighbor_relation.svg").as_uri()
-    seen = {"light": set(), "dark": set()}
+    inks = {"light": set(), "dark": set()}
     for system in ("light", "dark"):
         page = browser.new_page(color_scheme=system)
         for theme in ("light", "dark"):  # as the switch of the site sets it, whatever the system has
@@ -166,5 +166,5 @@ def test_an_embedded_figure_follows_the_scheme_of_its_page(tmp_path, browser):
             page.goto((tmp_path / "a.html").as_uri())
             page.locator("img").screenshot(path=tmp_path / "a.png")
             ground = matplotlib.image.imread(tmp_path / "a.png")[2, 2, :3]
-            seen[theme].add("#" + "".join(f"{round(255 * part):02X}" for part in ground))
-    assert seen == {"light": {"#FFFFFF"}, "dark": {DARK["#FFFFFF"]}}
+            inks[theme].add("#" + "".join(f"{round(255 * part):02X}" for part in ground))
+    assert inks == {"light": {"#FFFFFF"}, "dark": {DARK["#FFFFFF"]}}

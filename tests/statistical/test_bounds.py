@@ -26,11 +26,11 @@ AUDITS, ALLOWED = 1000, most(1000)  # false alarm 1e-4 in every coverage test he
     ],
 )
 def test_the_approximate_game_covers_the_worst_law(epsilon, delta, share, runs, distance):
-    seen = np.random.default_rng(111).multinomial(runs, at_the_boundary(epsilon, delta, share, distance), AUDITS)
+    draws = np.random.default_rng(111).multinomial(runs, at_the_boundary(epsilon, delta, share, distance), AUDITS)
     for confidence in (0.95, 0.8):
         found = [
             approx_game_lower(v, v + w, runs, delta=delta, confidence=confidence, distance=distance)
-            for v, w, _ in seen.tolist()
+            for v, w, _ in draws.tolist()
         ]
         assert (np.array(found) > epsilon).sum() <= most(AUDITS, confidence)  # 77, 251
     assert np.median(found) > 0.6 * epsilon or share - delta < 0.1  # it has power, but where most guesses are leaks
@@ -38,8 +38,8 @@ def test_the_approximate_game_covers_the_worst_law(epsilon, delta, share, runs, 
 
 def test_counting_only_the_guesses_breaks_the_game():
     """The leak may sit where the guesses are. Other mistakes with delta are in row 1 of the page."""
-    seen = np.random.default_rng(112).multinomial(20_000, at_the_boundary(1.0, 0.01, 0.1), AUDITS)
-    found = [approx_game_lower(v, v + w, v + w, delta=0.01, confidence=0.95) for v, w, _ in seen.tolist()]
+    draws = np.random.default_rng(112).multinomial(20_000, at_the_boundary(1.0, 0.01, 0.1), AUDITS)
+    found = [approx_game_lower(v, v + w, v + w, delta=0.01, confidence=0.95) for v, w, _ in draws.tolist()]
     assert (np.array(found) > 1.0).sum() > 5 * ALLOWED
 
 
@@ -52,8 +52,8 @@ def test_the_game_of_total_variation_covers_every_share_of_guesses(delta, share,
     """A rule that is right oftener than wrong by all that its databases allow, in whatever share it guesses."""
     excess, rng = delta * named / 2, np.random.default_rng(114)
     share = max(excess, share * named / 2)
-    seen = rng.multinomial(runs, [(share + excess) / 2, (share - excess) / 2, 1 - share], AUDITS)
-    right, guesses = seen[:, 0], seen[:, :2].sum(axis=1)
+    draws = rng.multinomial(runs, [(share + excess) / 2, (share - excess) / 2, 1 - share], AUDITS)
+    right, guesses = draws[:, 0], draws[:, :2].sum(axis=1)
     for confidence in (0.95, 0.8):
         found = variation_game_lower(right, guesses, runs, named=named, confidence=confidence)
         assert (found > delta).sum() <= most(AUDITS, confidence)

@@ -31,8 +31,8 @@ AUDITS = 4000  # a share of 0.8 of them strays by 0.026 with probability below 1
 )
 def test_by_a_region(mu, rare, runs_x, runs_y, distance):
     """The rates of either law are both random; 0.025 besides for the normal approximation to their quantiles."""
-    rng, seen, how = np.random.default_rng(9), round(rare * runs_x), Gaussian(GaussianDP(mu), distance, 0.95)
-    found = how.detectable(named((0, seen, runs_x - seen), (0, 0, runs_y)), how.basis(ONE))
+    rng, hits, how = np.random.default_rng(9), round(rare * runs_x), Gaussian(GaussianDP(mu), distance, 0.95)
+    found = how.detectable(named((0, hits, runs_x - hits), (0, 0, runs_y)), how.basis(ONE))
 
     def share(shift):
         a = rng.binomial(runs_x, rare, AUDITS)

@@ -61,8 +61,8 @@ def test_runs_follow_the_law_as_sums_of_record_keys_do():
         outputs, p = law(mechanism, count)
         keys = rng.integers(2**16, size=(runs, count)).sum(axis=1) % 2**16 / 2**16
         by_records = p.cumsum().searchsorted(keys, side="right")
-        for seen in (released[:, cell], by_records):
-            assert chi_square(np.bincount(seen, minlength=outputs.size), runs * p) > 1e-6
+        for values in (released[:, cell], by_records):
+            assert chi_square(np.bincount(values, minlength=outputs.size), runs * p) > 1e-6
         neighbor = runs * np.append(0, p[:-1])  # negative control: one person more
         assert chi_square(np.bincount(by_records, minlength=outputs.size), neighbor) < 1e-12
     lone, crowd = released[:, 1] - 1, released[:, 3] - 20

@@ -43,9 +43,9 @@ def test_the_filter_is_the_digest():
 def test_every_bit_has_its_rate(mechanism):
     """Binomial a bit, false alarm 1e-6 together; the rate of the other state is rejected."""
     runs = 60_000
-    seen = mechanism([3], runs, np.random.default_rng(7)).sum(axis=0, dtype=int)
+    totals = mechanism([3], runs, np.random.default_rng(7)).sum(axis=0, dtype=int)
     right, wrong = (
-        [stats.binomtest(int(n), runs, responses(mechanism, b)).pvalue for n, b in zip(seen, states, strict=True)]
+        [stats.binomtest(int(n), runs, responses(mechanism, b)).pvalue for n, b in zip(totals, states, strict=True)]
         for states in (mechanism.bloom([3]), 1 - mechanism.bloom([3]))
     )
     assert min(right) * len(right) > 1e-6

@@ -187,9 +187,9 @@ def sampled(mechanism, data, size, seed):
         return Counter(one_run(mechanism, data, rng) for _ in range(size))
     outputs = mechanism(data, size, rng)
     assert len(outputs) == size
-    distinct, seen = np.unique(outputs, axis=0, return_counts=True)
+    distinct, times = np.unique(outputs, axis=0, return_counts=True)
     outcomes = distinct.tolist() if distinct.ndim == 1 else map(tuple, distinct.tolist())
-    return Counter(dict(zip(outcomes, seen.tolist(), strict=True)))
+    return Counter(dict(zip(outcomes, times.tolist(), strict=True)))
 
 
 def one_run(mechanism, data, rng):

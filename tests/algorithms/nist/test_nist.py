@@ -109,10 +109,10 @@ def test_bins_are_drawn_in_proportion_to_their_counts():
     counts = np.array([[0, 5, 0, 1, 94], [3, 0, 0, 0, 1]])
     drawn = draw_bins(counts, 50_000, np.random.default_rng(3))
     for run, weights in zip(drawn, counts, strict=True):
-        seen = np.bincount(run, minlength=5)
-        assert not seen[weights == 0].any()
+        tally = np.bincount(run, minlength=5)
+        assert not tally[weights == 0].any()
         expected = 50_000 * weights[weights > 0] / weights.sum()
-        assert stats.chisquare(seen[weights > 0], expected).pvalue > 1e-6
+        assert stats.chisquare(tally[weights > 0], expected).pvalue > 1e-6
     assert set(np.unique(draw_bins(np.full((2, 4), 2**59), 100, np.random.default_rng(3)))) == {0, 1, 2, 3}
 
 
@@ -139,8 +139,8 @@ def test_groups_that_the_cut_leaves_nothing_of_are_uniform_and_named():
     fitted = found.fit(RECORDS, np.random.default_rng(10))
     assert fitted.uniform == ("sex*county", "age")
     rows = fitted.synthesize(40_000, np.random.default_rng(11))
-    seen = np.bincount(rows[:, 0] * 4 + rows[:, 2], minlength=8)
-    assert stats.chisquare(seen).pvalue > 1e-6
+    tally = np.bincount(rows[:, 0] * 4 + rows[:, 2], minlength=8)
+    assert stats.chisquare(tally).pvalue > 1e-6
     assert nist(1_000.0).fit(RECORDS, np.random.default_rng(10)).uniform == ()
 
 
@@ -212,8 +212,8 @@ def test_synthetic_rows_lose_no_more_than_the_promise():
     loss = max(abs(math.log(p / q)) for p, q in zip(on_x, on_y, strict=True))
     assert 0.05 < loss < epsilon
     made = found(np.array([[0], [0], [1]]), 40_000, np.random.default_rng(14))
-    seen = np.bincount((made == 0).sum(axis=(1, 2)), minlength=rows + 1)
-    assert stats.chisquare(seen, 40_000 * np.array(on_x) / sum(on_x)).pvalue > 1e-6
+    tally = np.bincount((made == 0).sum(axis=(1, 2)), minlength=rows + 1)
+    assert stats.chisquare(tally, 40_000 * np.array(on_x) / sum(on_x)).pvalue > 1e-6
 
 
 stage = nist().stage

@@ -37,8 +37,8 @@ def test_the_files_say_the_same(tmp_path):
     for row in histograms:
         filled = "*".join(name for name in SCHEMA.attributes if row[name])
         assert row["GROUP"] == filled
-    seen = {tuple(row[name] for name in SCHEMA.attributes) for row in histograms}
-    assert {("female", "0-17", "a"), ("male", "18, or more", "c")} <= seen
+    cells = {tuple(row[name] for name in SCHEMA.attributes) for row in histograms}
+    assert {("female", "0-17", "a"), ("male", "18, or more", "c")} <= cells
     assert read_groups(folder / "groups.json").fields == NIST.groups.fields
     assert (folder / "groups.txt").read_text() == f"{NIST.groups}\n"
     assert (record(folder)["uniform"], record(folder)["groups_from"]) == ([], "public records")

@@ -90,23 +90,23 @@ def test_noise_is_that_of_the_law_and_added(law, exact, size):
 
 
 def test_a_watcher_sees_every_draw_once_and_may_answer():
-    seen = []
+    calls = []
 
     def watcher(draw, **call):
-        seen.append(call)
+        calls.append(call)
         return draw() * 0
 
     rng = np.random.default_rng(0)
     with noise.watched(watcher):
         assert Gaussian(1.0).sample((2, 3), rng).tolist() == [[0] * 3] * 2
         assert add_noise([5], Laplace(2.0), 2, rng, query="q", sensitivity=(1, 2)).tolist() == [[0], [0]]
-    assert seen[0] == {"law": Gaussian(1.0), "shape": (2, 3), "rng": rng}
-    assert seen[1]["value"].tolist() == [5]
-    assert (seen[1]["query"], seen[1]["sensitivity"], seen[1]["shape"]) == ("q", (1, 2), (2, 1))
-    assert seen[2]["law"] == Laplace(2.0)  # the draw that it is made of
-    assert len(seen) == 3
+    assert calls[0] == {"law": Gaussian(1.0), "shape": (2, 3), "rng": rng}
+    assert calls[1]["value"].tolist() == [5]
+    assert (calls[1]["query"], calls[1]["sensitivity"], calls[1]["shape"]) == ("q", (1, 2), (2, 1))
+    assert calls[2]["law"] == Laplace(2.0)  # the draw that it is made of
+    assert len(calls) == 3
     assert Gaussian(1.0).sample(3, rng).any()
-    assert len(seen) == 3
+    assert len(calls) == 3
 
 
 UNROUNDED, GAUSSIAN = {"rounded": False}, {"law": "gaussian", "delta": 0.05}

@@ -181,9 +181,9 @@ def test_laws_at_the_ends_of_their_parameters_can_be_tested(law):
 @settings(max_examples=60)
 @given(st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), powers(-12, 0))
 def test_tails_are_those_of_the_binomial_law(counts, chance):
-    seen, trials = counts
-    wanted = binom.sf(seen - 1, trials, chance)
-    assert secure._at_least(seen, trials, chance) == pytest.approx(wanted, rel=1e-8, abs=1e-280)
+    hits, trials = counts
+    wanted = binom.sf(hits - 1, trials, chance)
+    assert secure._at_least(hits, trials, chance) == pytest.approx(wanted, rel=1e-8, abs=1e-280)
 
 
 # Draws of workers

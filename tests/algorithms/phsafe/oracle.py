@@ -40,10 +40,10 @@ def sort_key(row, repeat):
 
 def truncated(people, tau):
     """The first tau of a household by hash; exact repeats are numbered from 1."""
-    seen, keys = Counter(), []
+    counts, keys = Counter(), []
     for person in people:
-        seen[person] += 1
-        keys.append((sort_key(person, seen[person]), person))
+        counts[person] += 1
+        keys.append((sort_key(person, counts[person]), person))
     return [person for _, person in sorted(keys)[:tau]]
 
 

@@ -91,16 +91,16 @@ def test_a_classifier_gets_what_changes_and_what_moves_or_spreads():
     x, y = rng.normal(size=(2, 500, 40))
     y[:, 25:35] += 1  # 16 standard errors each
     y[:, 36] *= 2
-    seen = explore(exploration(x, y))
+    explored = explore(exploration(x, y))
     data = np.arange(40)
     changed = data.copy()
     changed[[3, 7]] += 1, 2
-    entries = entries_to_learn(NeighborPair.declared(data, changed, "add_remove", distance=3), seen)
+    entries = entries_to_learn(NeighborPair.declared(data, changed, "add_remove", distance=3), explored)
     assert {3, 7, *range(25, 35), 36} <= set(entries.tolist())
     assert len(entries) in range(16, 20)  # 16 that move most, 10 of them clearly, the one that spreads, and the two
     assert entries.tolist() == sorted(set(entries.tolist()))
-    unlike = entries_to_learn(NeighborPair.declared("x", "y", "add_remove"), seen)
+    unlike = entries_to_learn(NeighborPair.declared("x", "y", "add_remove"), explored)
     assert {*range(25, 35), 36} <= set(unlike.tolist())
     assert len(unlike) in (16, 17)
-    grown = entries_to_learn(NeighborPair.declared(data, data * 2, "add_remove", distance=780), seen)
+    grown = entries_to_learn(NeighborPair.declared(data, data * 2, "add_remove", distance=780), explored)
     assert set(range(24, 40)) <= set(grown.tolist())

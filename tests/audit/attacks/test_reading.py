@@ -111,10 +111,10 @@ def test_columns_are_told_apart_and_so_are_words_and_numbers(outputs, later, col
 def test_keys_of_any_kind_have_columns_and_an_order(keys):
     """Every table of counts by two attributes, without its empty cells."""
     one, other = keys
-    seen = columns_of(learned({one: 1, other: 2}, {other: 3}), {one: 5, other: 6}, {one: 7}, {})
-    found = sorted(scores for name, scores in seen.items() if name.startswith("output["))
+    first = columns_of(learned({one: 1, other: 2}, {other: 3}), {one: 5, other: 6}, {one: 7}, {})
+    found = sorted(scores for name, scores in first.items() if name.startswith("output["))
     assert found == [[5, 7, ABSENT], [6, ABSENT, ABSENT]]
-    assert "order of keys of output in words" not in seen
+    assert "order of keys of output in words" not in first
     both = columns_of(learned({one: 1, other: 2}, {other: 3, one: 1}), {one: 5, other: 6}, {other: 7, one: 1})
     assert sorted(both["order of keys of output in words"]) == [0, 1]
 
@@ -127,25 +127,25 @@ def test_zeros_of_both_signs_have_a_column_and_are_one_value():
 
 def test_lists_of_varying_length_have_a_length_and_hold_words():
     found = learned(["a", "b"], ["b", "b", "b"], [])
-    seen = columns_of(found, ["b", "a", "b"], [], ["c"], BrokenError)
-    assert seen["length of output"] == [3, 0, 1, RAISED]
-    assert seen["'b' within output"] == [2, ABSENT, ABSENT, RAISED]
-    assert seen["'a' within output"] == [1, ABSENT, ABSENT, RAISED]
-    assert seen["output[1] in words"] == [ANOTHER, ABSENT, ABSENT, RAISED]
-    assert "output[2] in words" in seen
+    first = columns_of(found, ["b", "a", "b"], [], ["c"], BrokenError)
+    assert first["length of output"] == [3, 0, 1, RAISED]
+    assert first["'b' within output"] == [2, ABSENT, ABSENT, RAISED]
+    assert first["'a' within output"] == [1, ABSENT, ABSENT, RAISED]
+    assert first["output[1] in words"] == [ANOTHER, ABSENT, ABSENT, RAISED]
+    assert "output[2] in words" in first
 
 
 @settings(max_examples=20)
 @given(st.lists(NESTED, min_size=1, max_size=5), st.lists(NESTED, min_size=1, max_size=5))
-def test_every_output_is_read_by_itself(seen, later):
+def test_every_output_is_read_by_itself(first, later):
     """Whatever selection saw: a number for each column, none of them NaN, the same alone as beside others."""
-    found = learned(*seen)
+    found = learned(*first)
     together = found(texts(*later))
     assert not np.isnan(together).any()
     np.testing.assert_array_equal(together, np.concatenate([found(texts(one)) for one in later]))
     new = found.new(texts(*later))
     np.testing.assert_array_equal(new, np.concatenate([found.new(texts(one)) for one in later]))
-    assert found.new(texts(*seen)).tolist() == [0] * len(seen)  # nothing of what was seen is new
+    assert found.new(texts(*first)).tolist() == [0] * len(first)  # nothing of what was seen is new
     assert set(new.tolist()) <= {0.0, 1.0}
 
 
@@ -187,14 +187,14 @@ def test_what_is_inside_words_of_many_values_is_looked_at():
     numbers, around = [f"number {place} in output" for place in (1, 2)], "text around the numbers of output"
     assert [column.name for column in found.columns] == ["output", *numbers, "length of output", around, *ends]
     assert found.n_parts == 1
-    seen = columns_of(found, "a12:3.5e2 -> y", "b", 7)
-    assert seen["number 1 in output"] == [12, ABSENT, NUMBER]
-    assert seen["number 2 in output"] == [350, ABSENT, NUMBER]
+    first = columns_of(found, "a12:3.5e2 -> y", "b", 7)
+    assert first["number 1 in output"] == [12, ABSENT, NUMBER]
+    assert first["number 2 in output"] == [350, ABSENT, NUMBER]
     assert columns_of(found, "a1,234:0 x")["number 1 in output"] == [1234]
-    assert seen["length of output"] == [14, 1, NUMBER]
-    assert seen[f"{around} in words"] == [1, ANOTHER, NUMBER]
-    assert seen["last letter of output in words"] == [1, ANOTHER, NUMBER]
-    assert seen["first letter of output in words"] == [0, ANOTHER, NUMBER]
+    assert first["length of output"] == [14, 1, NUMBER]
+    assert first[f"{around} in words"] == [1, ANOTHER, NUMBER]
+    assert first["last letter of output in words"] == [1, ANOTHER, NUMBER]
+    assert first["first letter of output in words"] == [0, ANOTHER, NUMBER]
     fewer = ["output", *numbers, "length of output", around]
     assert [column.name for column in learned(*words[:MANY]).columns] == fewer
     few = learned(*words[:FEW])  # negative control: so few are words themselves
@@ -210,11 +210,11 @@ def test_of_words_of_as_many_values_the_first_are_looked_into():
 
 
 def test_one_column_alone_is_read_as_among_all():
-    seen = [{"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1, "y", True]}, {"a": math.nan, "b": ""}, BrokenError]
-    found = learned(*seen)
-    every = found(texts(*seen))
+    first = [{"a": 1, "b": "x"}, {"a": 2.5, "b": None}, {"c": [1, "y", True]}, {"a": math.nan, "b": ""}, BrokenError]
+    found = learned(*first)
+    every = found(texts(*first))
     for place in range(len(found.columns)):
-        alone = found(texts(*seen), only=place)
+        alone = found(texts(*first), only=place)
         assert alone[:, place].tolist() == every[:, place].tolist()
         assert not np.delete(alone, place, axis=1).any()
 

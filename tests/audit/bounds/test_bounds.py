@@ -40,9 +40,9 @@ def literal_approx(correct, guesses, runs, delta, alpha, distance):
 
 
 def test_reference_figures():
-    seen = (600, 1000, 400, 1000)
-    assert float(two_sample_lower(*seen, confidence=0.95)) == pytest.approx(0.277276706, abs=1e-8)
-    assert float(delta_lower(0.0, *seen, confidence=0.95)) == pytest.approx(0.137756892, abs=1e-8)
+    hits = (600, 1000, 400, 1000)
+    assert float(two_sample_lower(*hits, confidence=0.95)) == pytest.approx(0.277276706, abs=1e-8)
+    assert float(delta_lower(0.0, *hits, confidence=0.95)) == pytest.approx(0.137756892, abs=1e-8)
     assert float(gaussian_lower(692, 1000, 309, 1000, confidence=0.95)) == pytest.approx(0.834980955, abs=1e-8)
     assert float(guessing_game_lower(800, 1000, confidence=0.95)) == pytest.approx(1.254330359, abs=1e-8)
     assert float(guessing_game_lower(100, 100, confidence=0.95)) == pytest.approx(3.492965431, abs=1e-8)
@@ -51,13 +51,13 @@ def test_reference_figures():
 
 
 @pytest.mark.parametrize(
-    ("seen", "delta", "distance"),
+    ("hits", "delta", "distance"),
     [((80, 100, 100), 0.01, 1), ((80, 100, 300), 1e-5, 1), ((48, 50, 400), 0.02, 1), ((95, 100, 150), 1e-3, 4)],
 )
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 0.001])
-def test_the_approximate_game_is_its_test_inverted(seen, delta, distance, alpha):
-    found = approx_game_lower(*seen, delta=delta, confidence=1 - alpha, distance=distance)
-    assert found == pytest.approx(literal_approx(*seen, delta, alpha, distance), abs=1e-9)
+def test_the_approximate_game_is_its_test_inverted(hits, delta, distance, alpha):
+    found = approx_game_lower(*hits, delta=delta, confidence=1 - alpha, distance=distance)
+    assert found == pytest.approx(literal_approx(*hits, delta, alpha, distance), abs=1e-9)
     assert found > 0
 
 
@@ -160,8 +160,8 @@ def test_the_approximate_game_never_misses_more_than_it_says(epsilon, delta, sha
 
 
 @given(counts(), st.floats(0.5, 0.999))
-def test_the_game_inverts_its_own_test(seen, confidence):
-    correct, guesses = seen
+def test_the_game_inverts_its_own_test(hits, confidence):
+    correct, guesses = hits
     bound = float(guessing_game_lower(correct, guesses, confidence=confidence))
     assert 0 <= bound < math.inf
     if bound > 0:

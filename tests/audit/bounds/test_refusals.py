@@ -41,9 +41,9 @@ def test_events_are_between_none_and_all(hits, runs):
     calls.append(partial(one_run_p_value, hits, runs, 1.0))
     scalar = not isinstance(hits, list)
     for bound in OF_TWO_RATES if scalar else OF_TWO_RATES[:4]:
-        calls += [partial(bound, *seen, confidence=0.9) for seen in ((hits, runs, 1, 2), (1, 2, hits, runs))]
+        calls += [partial(bound, *args, confidence=0.9) for args in ((hits, runs, 1, 2), (1, 2, hits, runs))]
     if scalar:
-        calls += [partial(approx, *seen, delta=d) for seen in ((hits, runs, 9), (0, hits, runs)) for d in (0.0, 0.1)]
+        calls += [partial(approx, *args, delta=d) for args in ((hits, runs, 9), (0, hits, runs)) for d in (0.0, 0.1)]
     for call in calls:
         with pytest.raises(ValueError, match="events must be between 0 and the number of runs, got"):
             call()

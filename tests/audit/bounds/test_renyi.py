@@ -33,12 +33,12 @@ def test_many_runs_of_one_event_reach_its_divergence():
 
 
 @pytest.mark.parametrize(
-    "seen", [(692, 1000, 309, 1000), (60, 1000, 10, 1000), (1000, 1000, 0, 1000), (940, 1000, 700, 1000)]
+    "hits", [(692, 1000, 309, 1000), (60, 1000, 10, 1000), (1000, 1000, 0, 1000), (940, 1000, 700, 1000)]
 )
-def test_the_event_bound_is_the_divergence_at_the_corner(seen):
+def test_the_event_bound_is_the_divergence_at_the_corner(hits):
     """Of the last event, which is met nearly always, the other direction shows more."""
-    low, high = map(float, rectangle(*seen, confidence=0.95))
-    found = renyi_event_lower(*seen, confidence=0.95)
+    low, high = map(float, rectangle(*hits, confidence=0.95))
+    found = renyi_event_lower(*hits, confidence=0.95)
     assert worst_rho(low, high) <= found + 1e-12
     assert found <= worst_rho(low, high) * 1.1
 
@@ -80,8 +80,8 @@ def test_the_bound_is_where_the_money_is_enough_if_bets_are_made_one_by_one(orde
     CONFIDENCES,
     st.integers(-20, 20),
 )
-def test_the_variational_bound_is_finite_and_knows_no_origin(seen, order, confidence, moved):
-    fourths, on_y, on_x = map(list, zip(*seen, strict=True))  # quarters: other values might be equal after a move
+def test_the_variational_bound_is_finite_and_knows_no_origin(hits, order, confidence, moved):
+    fourths, on_y, on_x = map(list, zip(*hits, strict=True))  # quarters: other values might be equal after a move
     values = [fourth / 4 for fourth in fourths]
     found = renyi_variational_lower(values, on_y, on_x, order=order, confidence=confidence)
     assert 0 <= found <= max(values) - min(values)

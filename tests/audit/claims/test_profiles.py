@@ -192,15 +192,15 @@ def test_a_coin_told_twice_has_this_delta(coins, delta, words):
     assert ApproxDP(math.log(3), delta).excess(math.inf, [COIN] * coins) == words
 
 
-@pytest.mark.parametrize(("outcomes", "seen"), [(1024, 1 - 1e-7), (1100, 0.99)])
-def test_queries_of_many_outcomes_are_added_up_from_below(outcomes, seen):
+@pytest.mark.parametrize(("outcomes", "most"), [(1024, 1 - 1e-7), (1100, 0.99)])
+def test_queries_of_many_outcomes_are_added_up_from_below(outcomes, most):
     """A million pairs are listed, and their delta is exact; that of more may be too small, and here by less than 1%."""
     shares = np.random.default_rng(1).dirichlet(np.ones(outcomes), size=2)
     law = loss_distribution(*shares)
     both_x, both_y = (np.multiply.outer(one, one).ravel() for one in shares)
     delta = np.maximum(both_x - math.e * both_y, 0).sum()
     found = {share: ApproxDP(1.0, share * delta).excess(math.inf, [law, law]) for share in (1.0, 1 - 1e-7, 0.99)}
-    assert [share for share, words in found.items() if words] == [share for share in found if share <= seen]
+    assert [share for share, words in found.items() if words] == [share for share in found if share <= most]
 
 
 @pytest.mark.parametrize("at", [lambda rho: ZCDP(rho), lambda rho: GaussianDP(math.sqrt(2 * rho))])

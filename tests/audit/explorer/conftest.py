@@ -16,9 +16,9 @@ def open_page(browser, tmp_path):
     with watched(browser) as opened:
 
         def ready(fragment="", **options):
-            page, seen = opened(path, fragment, **usual | options)
+            page, events = opened(path, fragment, **usual | options)
             if options.get("java_script_enabled", True):
                 page.wait_for_function("() => document.documentElement.classList.contains('ready')")
-            return page, seen
+            return page, events
 
         yield ready

@@ -49,7 +49,7 @@ def give(page, name, content):
 
 def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     """Task: halve the margin of PH3 by state and race; what does it cost? Every step is found by words on the page."""
-    page, seen = open_page()
+    page, events = open_page()
     row = page.get_by_role("row", name=re.compile("^States, race groups A.G"))
     row = row.filter(has=page.get_by_label(re.compile("PH3 Children by relationship")))
     wanted = row.get_by_role("textbox", name=re.compile("^Margin wanted"))
@@ -65,7 +65,7 @@ def test_a_newcomer_halves_a_margin_and_reads_what_it_costs(open_page):
     status.filter(has_text=".").wait_for(state="attached")
     message = "{0}, one person added or removed: 3.246209; Guessed right: person in or out: 98.3 of 100"
     assert status.inner_text() == message.format("\N{GREEK SMALL LETTER RHO}")
-    assert seen == []
+    assert events == []
 
 
 def test_margin_and_budget_drive_each_other(open_page):
@@ -101,7 +101,7 @@ def test_undo_reset_and_what_is_not_released(open_page):
 
 
 def test_scenarios_stand_side_by_side_in_the_address_and_on_the_decision_sheet(open_page):
-    page, seen = open_page("#topdown")
+    page, events = open_page("#topdown")
     page.get_by_role("button", name="Pin A").click()
     enter(page, "topdown/all/all/margin", "20")
     page.get_by_role("button", name="Pin B").click()
@@ -123,11 +123,11 @@ def test_scenarios_stand_side_by_side_in_the_address_and_on_the_decision_sheet(o
     enter(page, "topdown/all/all/budget", "0.5")
     enter(page, "topdown/all/all/margin", "1")
     page.get_by_role("status").filter(has_text="is out of reach: No share of this total").wait_for(state="attached")
-    assert seen == []
+    assert events == []
 
 
 def test_a_total_is_spent_for_the_same_relative_error(open_page):
-    page, seen = open_page("#phsafe")
+    page, events = open_page("#phsafe")
     page.locator("[data-of=phsafe] .own > summary").click()
     other = "phsafe/PH2/state_*"
     before = number(page, "phsafe/total/all/rho")
@@ -140,7 +140,7 @@ def test_a_total_is_spent_for_the_same_relative_error(open_page):
     assert sizes[0] == pytest.approx(sizes[1], rel=1e-9)
     enter(page, f"{PH3}/totals", "12,34")
     assert box(page, f"{PH3}/totals").get_attribute("aria-invalid") == "true"
-    assert seen == []
+    assert events == []
 
 
 def test_an_address_holds_all_settings(open_page):
@@ -153,18 +153,18 @@ def test_an_address_holds_all_settings(open_page):
     page.wait_for_timeout(300)
     address = page.evaluate("location.hash")
     state = page.evaluate("store.state")
-    again, seen = open_page(address)
+    again, events = open_page(address)
     assert again.evaluate("store.state") == state
     assert again.get_by_role("heading", level=2, name=re.compile("TopDown")).is_visible()
-    assert seen == []
-    broken, seen = open_page("#phsafe&phsafe/PH2/all/tau=0&x=1&y&phsafe/PH3/all/tau=5&__proto__=1&%E0%A4%A=1")
+    assert events == []
+    broken, events = open_page("#phsafe&phsafe/PH2/all/tau=0&x=1&y&phsafe/PH3/all/tau=5&__proto__=1&%E0%A4%A=1")
     assert box(broken, "phsafe/PH3/all/tau").input_value() == "5"
     assert broken.get_by_role("alert").inner_text().endswith("does not know or allow: 5. They were left as published.")
-    assert seen == []
+    assert events == []
 
 
 def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
-    page, seen = open_page()
+    page, events = open_page()
     enter(page, f"{PH3}/margin", "10")
     box(page, "phsafe/PH2/usa_*/on").uncheck()
     enter(page, "phsafe/PH6/all/tau", "4")
@@ -190,7 +190,7 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
         box(other, key).uncheck()
     other.get_by_role("button", name="Save config.json").click()
     assert other.get_by_role("alert").inner_text() == "privacy_budget must add up to a positive finite number, got 0.0"
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_what_is_saved_is_what_a_release_reads(open_page, tmp_path):
     ],
 )
 def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, key, text, message):
-    page, seen = open_page()
+    page, events = open_page()
     state = page.evaluate("store.state")
     enter(page, key, text)
     assert box(page, key).get_attribute("aria-invalid") == "true"
@@ -214,7 +214,7 @@ def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, ke
     page.keyboard.press("Escape")
     assert box(page, key).input_value() != text
     assert box(page, key).get_attribute("aria-invalid") is None
-    assert seen == []
+    assert events == []
 
 
 # Who can read it
@@ -223,27 +223,27 @@ def test_what_cannot_be_is_said_beside_the_box_and_changes_nothing(open_page, ke
 @pytest.mark.reliability(row=9)
 def test_payloads_in_names_of_files_and_in_addresses_run_nothing(open_page, record_property):
     record_property("tried", len(by_kind(PAYLOADS)))
-    page, seen = open_page()
+    page, events = open_page()
     for words in PAYLOADS:
         name = re.sub(r"[/\x00\ud800-\udfff]", "_", words)[:200] + ".json"
         give(page, name, "{")
         assert page.get_by_role("alert").text_content().startswith(f"{name}: a config must be JSON")
         give(page, name, json.dumps(CONFIG))
         assert page.get_by_role("status").text_content() == f"The settings of {name} are shown."
-    assert still(page, seen)
+    assert still(page, events)
     for words in PAYLOADS[:50]:
         page.evaluate("words => { location.hash = '#' + words }", words)
         page.evaluate("words => { location.hash = '#phsafe&' + words + '=1&phsafe/all/all/states=' + words }", words)
         page.wait_for_timeout(10)
-    assert still(page, seen)
+    assert still(page, events)
 
 
-def still(page, seen):
+def still(page, events):
     """Whether nothing of what was given has become more than text."""
     assert page.evaluate("Object.keys(window).filter(name => /pwned/.test(name))") == []
     assert page.locator("main :is(script, iframe, object, embed, img, form, base, link, meta)").count() == 0
     assert page.locator("body > :not(a, header, section, p, noscript, main, footer, script)").count() == 0
-    assert [what for what in seen if not what.startswith("console Throttling")] == []
+    assert [what for what in events if not what.startswith("console Throttling")] == []
     return True
 
 
@@ -285,10 +285,10 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(open_page, wid
             page.keyboard.press("Tab")
             if page.locator("#menu:focus").count():
                 page.keyboard.press("Enter")
-            place, *seen = page.evaluate(FOCUSED)
+            place, *visible = page.evaluate(FOCUSED)
             if place > 0:  # not where the page ends
                 reached.add(place)
-                assert seen == [True, True], (name, page.evaluate("document.activeElement.outerHTML"))
+                assert visible == [True, True], (name, page.evaluate("document.activeElement.outerHTML"))
         assert len(reached) == wanted
 
 
@@ -369,7 +369,7 @@ def test_every_chart_has_words_and_a_table_of_the_same_numbers(open_page):
 
 def test_every_number_is_that_of_python(open_page, record_property):
     each = -(-SETTINGS // len(SHEETS))
-    page, seen = open_page()
+    page, events = open_page()
     tried = numbers = drawn = 0
     for place, (name, sheet) in enumerate(SHEETS.items()):
         rng = np.random.default_rng(20260 + place)
@@ -389,4 +389,4 @@ def test_every_number_is_that_of_python(open_page, record_property):
     record_property("tried", tried)
     print(f"\n{tried} settings of {len(SHEETS)} sheets: {numbers:,} numbers computed, {drawn:,} cells shown")
     assert tried >= SETTINGS
-    assert seen == []
+    assert events == []

@@ -76,13 +76,13 @@ def test_power_is_the_mean_over_the_events_that_may_be_chosen(claim, distance, m
     """Law: of equally likely events each carries the loss but for what is missing of it."""
     how, guessed, runs = Game(claim, distance, 0.95), 300, 400
     counts = [named((k, 0, runs - guessed), (guessed - k, 0, 0)) for k in range(guessed + 1)]
-    seen = np.array([lower(how, count) > claim.epsilon for count in counts])
+    refuted = np.array([lower(how, count) > claim.epsilon for count in counts])
     found = how.detectable(counts[0], {"shortfalls": missing})
     pair, power = claim.at(found).group(distance), []
     for lost in missing:
         right = expit(pair.epsilon - lost)
         right += pair.forgiven * runs / guessed * (1 - right)
-        power.append(binom.pmf(np.arange(guessed + 1), guessed, right)[seen].sum())
+        power.append(binom.pmf(np.arange(guessed + 1), guessed, right)[refuted].sum())
     assert np.mean(power) == pytest.approx(0.8, abs=1e-8)
     least = how.detectable(counts[0], {})
     assert least - 1e-8 <= found <= least + max(missing) / distance + 1e-8

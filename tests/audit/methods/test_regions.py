@@ -94,7 +94,7 @@ def test_few_runs_prove_the_last_step_that_they_refute(x, y, confidence, distanc
 
 
 @pytest.mark.parametrize(
-    ("claim", "distance", "seen"),
+    ("claim", "distance", "hits"),
     [
         (PureDP(0.5), 1, (7, 16)),
         (PureDP(0.5), 1, (1, 13)),
@@ -102,13 +102,13 @@ def test_few_runs_prove_the_last_step_that_they_refute(x, y, confidence, distanc
         (ApproxDP(0.2, 0.02), 2, (7, 16)),
     ],
 )
-def test_what_is_detectable_is_seen_in_four_of_five_audits(claim, distance, seen):
+def test_what_is_detectable_is_seen_in_four_of_five_audits(claim, distance, hits):
     """Law: the event's two probabilities add up to what was seen, and are as far apart as the loss allows."""
     x, y = 24, 20
     how = TwoSamples(claim, distance, 0.95)
-    found = how.detectable(named((0, seen[0], x - seen[0]), (0, seen[1], y - seen[1])), {"regions": 1})
+    found = how.detectable(named((0, hits[0], x - hits[0]), (0, hits[1], y - hits[1])), {"regions": 1})
     assert claim.epsilon < found < math.inf
-    pair, share = claim.at(found).group(distance), seen[0] / x + seen[1] / y
+    pair, share = claim.at(found).group(distance), hits[0] / x + hits[1] / y
     rare = (share - pair.forgiven) / (1 + math.exp(pair.epsilon))
     likely = rare * math.exp(pair.epsilon) + pair.forgiven
     if likely > 1:

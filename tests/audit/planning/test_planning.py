@@ -119,12 +119,12 @@ def test_few_given_outputs_have_the_power_of_all_their_counts(claim):
     size, violation = 30, 6.0
     choosing = round(size * SELECTION) // 2 * 2
     each, right = size // 2 - choosing // 2, right_of(claim, violation, 1)
-    method, seen = TwoSamples(claim, 1, 0.95), 0.0
+    method, chance = TwoSamples(claim, 1, 0.95), 0.0
     for a, b in itertools.product(range(each + 1), repeat=2):
         if method.lower(named((each - a, a), (each - b, b)), {"regions": 2}) > claim.budget:
-            seen += binom.pmf(a, each, 1 - right) * binom.pmf(b, each, right)
+            chance += binom.pmf(a, each, 1 - right) * binom.pmf(b, each, right)
     found = plan_power(claim, size, violation=violation, design="outputs")
-    assert 0.1 < found == pytest.approx(seen * majority(choosing, right), abs=1e-9)
+    assert 0.1 < found == pytest.approx(chance * majority(choosing, right), abs=1e-9)
 
 
 @pytest.mark.parametrize("each", [300, 301, 500])

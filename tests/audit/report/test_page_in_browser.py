@@ -62,7 +62,7 @@ def in_one_line(words):
     return " ".join(words.split())
 
 
-def idle(page, seen):
+def idle(page, events):
     """Whether nothing of what results say has become more than text."""
     page.mouse.move(200, 300)
     page.keyboard.press("Tab")
@@ -70,7 +70,7 @@ def idle(page, seen):
     assert page.locator(ACTIVE).count() == 0
     assert page.evaluate(LISTENING) == 0
     assert page.locator("meta[http-equiv]").count() == 1
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.reliability(row=9)
@@ -79,13 +79,13 @@ def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_p
     eight = [" ".join(PAYLOADS[k : k + 8]) for k in range(0, len(PAYLOADS), 8)]  # pages are smaller; one by one below
     html = hostile_page(eight)
     idle(*open_page(html))
-    still, seen = open_page(html, java_script_enabled=False)
+    still, events = open_page(html, java_script_enabled=False)
     table = in_one_line(still.locator("table.all").inner_text())
     everything = in_one_line(still.locator("body").text_content())
     for words in eight:
         assert in_one_line(visible(words)) in table  # seen, letter by letter
         assert everything.count(in_one_line(visible(words))) >= 12
-    assert seen == []
+    assert events == []
 
 
 @pytest.mark.slow
@@ -93,15 +93,15 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
     html = hostile_page(["<script>window.pwned=1</script>", "<img src=//evil.invalid/pixel.png>", "<p onclick=x>"])
     policy = html[html.index("<meta http-equiv") : html.index(">", html.index("<meta http-equiv")) + 1]
     bare = html.replace("&lt;", "<").replace("&gt;", ">")
-    page, seen = open_page(bare.replace(policy, ""))
+    page, events = open_page(bare.replace(policy, ""))
     assert page.evaluate("window.pwned") == 1
     assert page.locator(ACTIVE).count() > 0
     assert page.evaluate(LISTENING) > 0
-    assert "request file://evil.invalid/pixel.png" in seen
-    guarded, seen = open_page(bare)  # where escaping fails, the policy holds
+    assert "request file://evil.invalid/pixel.png" in events
+    guarded, events = open_page(bare)  # where escaping fails, the policy holds
     assert guarded.evaluate("window.pwned") is None
-    assert not [what for what in seen if not what.startswith("console ")]
-    assert [what for what in seen if "Content Security Policy" in what]
+    assert not [what for what in events if not what.startswith("console ")]
+    assert [what for what in events if "Content Security Policy" in what]
 
 
 @pytest.mark.reliability(row=9)
@@ -110,8 +110,8 @@ def test_the_check_of_payloads_sees_those_that_run(open_page):
 def test_each_payload_alone_does_nothing(open_page, kind, record_property):
     record_property("tried", 2)
     for public, words in itertools.product((False, True), by_kind(PAYLOADS)[kind]):
-        page, seen = open_page(build_report([(words, planted(words))], title=words, public=public))
-        idle(page, seen)
+        page, events = open_page(build_report([(words, planted(words))], title=words, public=public))
+        idle(page, events)
         assert in_one_line(page.locator(".kicker bdi").inner_text()) == in_one_line(visible(words))
         assert in_one_line(page.title()) == in_one_line(visible(words))
 
