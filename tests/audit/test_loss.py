@@ -117,9 +117,8 @@ class ConfirmedRolls(Rolls):
         return 1 / 3, 1 / 3
 
 
-@pytest.mark.parametrize(
-    ("claim", "stop"), [*((claim, "fixed") for claim in (PureDP(12), ZCDP(8), GaussianDP(6))), (PureDP(12), "early")]
-)
+@pytest.mark.parametrize("claim", [PureDP(12), ZCDP(8), GaussianDP(6)])
+@pytest.mark.parametrize("stop", ["fixed", "early"])
 def test_a_likelihood_of_zero_is_a_note_until_the_law_confirms_it(claim, stop):
     """Promises beyond what so many runs can refute: only a witness does."""
     result = measure_loss(Rolls(), COIN, claim, size=4000, stop=stop, rng=1)

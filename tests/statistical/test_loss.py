@@ -75,9 +75,9 @@ LONG += [(kind, how, 1000) for kind in ("total variation", "zero-concentrated") 
     ("kind", "how", "audits"), [*((*one, 60) for one in SHORT), *(pytest.param(*one, marks=slow) for one in LONG)]
 )
 def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audits):
-    """Selection included; an audit that may stop early looks after each block. A thousand have four times the runs."""
+    """Selection included; an audit that may stop early looks after each block. Slow ones have four times the runs."""
     mechanism, claim, size = TIGHT[kind]
-    results = audits_of(mechanism, claim, how, size if audits < 1000 else 4 * size, range(audits))
+    results = audits_of(mechanism, claim, how, size if audits == 60 else 4 * size, range(audits))
     assert misses(results, claim.budget) <= most(audits)
     assert sum(result.verdict == "violated" for result in results) <= most(audits)
     found = [result.measured.budget for result in results]
@@ -139,7 +139,7 @@ def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     results = [discrete(seed) for seed in range(audits)]
     assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
     assert misses(results, 0.5) <= most(audits)
-    assert sum("log-likelihood ratio of " in one.event for one in results) >= 0.98 * audits  # 199 of 200 by these seeds
+    assert all("log-likelihood ratio of " in result.event for result in results)
 
 
 @pytest.mark.parametrize(

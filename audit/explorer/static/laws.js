@@ -131,7 +131,7 @@ const laws = (() => {
     return {...budgets(kind, budget), guessed: guessed(kind, budget), ...ways};
   }
 
-  // Largest probability of a right guess between two neighbors, as audit.claims: for rho, by the best Renyi order or Pinsker.
+  // Largest probability of a right guess between two neighbors, as audit.claims: for rho, by Renyi orders or Pinsker.
   function guessed(kind, budget) {
     if (kind === "gaussian") return 1 - normalTail(budget / 2);
     if (kind !== "zcdp" || budget === 0) return 1 / (1 + exp(-budget));

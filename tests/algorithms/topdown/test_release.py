@@ -258,13 +258,13 @@ def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_a_release_of_100_000_blocks_needs_the_memory_of_one_of_5_000(tmp_path):
-    """But for 550 bytes a block, since names of areas are in memory. A block has 63 cells; the histogram is on disk."""
+    """But for 500 bytes a block, since names of areas are in memory. A block has 63 cells; the histogram is on disk."""
     most = {}
     for blocks in (5_000, 100_000):
         (tmp_path / str(blocks)).mkdir()
         most[blocks] = in_a_process(one_release, 63, blocks, str(tmp_path / str(blocks)))["gigabytes"]
         shutil.rmtree(tmp_path / str(blocks))
-    assert (most[100_000] - most[5_000]) * 2**30 < 550 * 95_000
+    assert (most[100_000] - most[5_000]) * 2**30 < 500 * 95_000
 
 
 @pytest.mark.parametrize("start", [0, 4], ids=["above", "finest"])
