@@ -1,11 +1,12 @@
 """Whole audits: they reach nearly all of a loss, and exceed what is true as seldom as they say; row 1 has more."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from algorithms.flaxman import ADPC, GDPC
+from algorithms.flaxman import GDPC
 from algorithms.flaxman.gaussian import GaussianCounts
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event
@@ -48,19 +49,11 @@ def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     assert all(result.distance == 80 for result in results)
 
 
-OTHERS = {
-    "nothing": (lambda data, size, rng: rng.geometric(0.3, (size, 2)), PureDP(1), 0.0),
-    "ADPC": (ADPC(2.0), PureDP(2), 2.0),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "audits", "size"), [("nothing", 30, 300), *(pytest.param(one, 400, 2000, marks=slow) for one in OTHERS)]
-)
-def test_other_laws_are_exceeded_as_seldom(name, audits, size):
-    mechanism, claim, loss = OTHERS[name]
-    results = [measure_loss(mechanism, PAIR, claim, size=size, rng=seed) for seed in range(audits)]
-    assert misses(results, loss) <= most(audits)
+@pytest.mark.parametrize(("audits", "size"), [(30, 300), pytest.param(400, 2000, marks=slow)])
+def test_a_loss_is_shown_as_seldom_where_there_is_none(audits, size):
+    audit = partial(measure_loss, lambda _, size, rng: rng.geometric(0.3, (size, 2)), PAIR, PureDP(1), size=size)
+    same = [audit(rng=seed) for seed in range(audits)]
+    assert misses(same, 0.0) <= most(audits)
 
 
 # Every promise, at its boundary: the law is the worst that keeps it
@@ -137,9 +130,16 @@ def discrete(seed, claim=None, size=200_000):
 @pytest.mark.parametrize("audits", in_full(4, 200))
 def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     results = [discrete(seed) for seed in range(audits)]
-    assert np.median([result.measured.rho for result in results]) >= 0.90 * 0.5
+    found = [result.measured.rho for result in results]
+    assert min(found) > 0.4
+    assert np.median(found) >= 0.90 * 0.5
     assert misses(results, 0.5) <= most(audits)
     assert all("log-likelihood ratio of " in result.event for result in results)
+
+
+def test_an_order_is_not_chosen_since_rare_values_were_missed():
+    """The runs of these seeds that rate orders miss some: order 4 looked best, and showed half as much."""
+    assert min(discrete(seed, size=5714).measured.rho for seed in (1, 39)) > 0.27
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # orders of the Renyi divergence that may b
 CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # values at which log-likelihood ratios are clipped
 BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
 LEVELS = 256  # bins of a score
-DOUBT = 1 / 3  # share of the variance of held runs that counts: else an order whose rare values they missed is chosen
+DOUBT = np.array([1 / 3, 0.6, 0.6, 0.6, 0.6])  # share of held variance that counts: higher orders hang on rare values
 INFINITE = 1e100  # replaces infinity in a mean, so that its square is finite
 
 
@@ -63,7 +63,7 @@ def chosen_weights(
     # returned last, shape (sets,): of somewhat fewer runs, as held runs are not what counting runs will be.
     number = np.minimum(*(counts.sum(axis=1) for counts in held))
     held_x, held_y = (counts / counts.sum(axis=1, keepdims=True) for counts in held)
-    doubted = 1 / (1 / runs + DOUBT / number)
+    doubted = 1 / (1 / runs + DOUBT / number[:, None])
     sets = np.arange(len(held_x))
     best = np.full(sets.size, -1.0)
     weights, order, toward_y = np.zeros(held_x.shape), np.ones((sets.size, 1)), np.ones((sets.size, 1), bool)
@@ -109,7 +109,7 @@ def _likelihood_ratios(
 
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confidence: float) -> Floats:
-    """Return the usual bound of `renyi_variational_lower` at every order, shape (sets, orders)."""
+    """Return the usual bound of `renyi_variational_lower` at every order, as `runs`: shape (sets, orders)."""
     # Weights, and the share of each database's runs in each bin, have shape (sets, bins). All orders are multiples of
     # 1/4, so that one exponential gives all moments.
     centered = weights - weights.max(axis=1, keepdims=True)
@@ -130,7 +130,8 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confide
             tilted, floor = (mean, square - mean**2), least
         else:
             tilted, floor = moments(likely, quarters - 4), np.exp((order - 1) * least)
-        found = usual_lower(order, tilted, moments(other, quarters), floor, (runs, runs), 1 - confidence)
+        sides = (runs[:, column],) * 2
+        found = usual_lower(order, tilted, moments(other, quarters), floor, sides, 1 - confidence)
         bounds[:, column] = found[0]
     return np.maximum(bounds, 0.0)
 
