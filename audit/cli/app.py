@@ -7,6 +7,7 @@ import sys
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 
 import typer
@@ -127,8 +128,7 @@ def _commands() -> Any:
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print_version()
-        raise typer.Exit
+        raise typer.Exit(print_version())
 
 
 @app.callback(help=HELP)
@@ -146,7 +146,8 @@ def _options(
 
 
 for name, function in FUNCTIONS.items():
-    epilog = "\n".join(["\b\nExamples:", *(f"  {line}" for line in EXAMPLES if line.split()[1] == name)])
+    examples = (" \\\n      ".join(wrap(line, 72)) for line in EXAMPLES if line.split()[1] == name)
+    epilog = "\n  ".join(["\b\nExamples:", *examples])
     app.command(name, cls=Sectioned, epilog=f"{epilog}\n\n{LIMITS}" if name == "audit" else epilog)(function)
 for name, about in (("release", "Release tables of your own data by"), ("explore", "Choose budgets and thresholds of")):
     of_systems: dict[str, Any] = {"context_settings": {"allow_extra_args": True, "ignore_unknown_options": True}}
