@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audit.attacks.selection.tables import ALL, FOLDS, HELD, Table
 from audit.events import Event, Statistic, ThresholdRule
 
-__all__ = ["Candidate", "Criterion", "Scores", "SelectionRule", "distinct", "rate_candidates", "select_events"]
+__all__ = ["Candidate", "Criterion", "SelectionRule", "distinct", "rate_candidates", "select_events"]
 
 Floats = NDArray[np.float64]
 
@@ -43,18 +43,14 @@ SELECTION_RULES = (
 )
 
 
-class Scores(NamedTuple):
-    """Ratings and counts of events in several resamples of the runs, shape (draws, events)."""
-
-    rating: Floats
-    counts: tuple[Floats, ...]
-
-
 class Criterion(Protocol):
     """Rates events by the bound to expect from them on the counting runs."""
 
-    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of all events of a table; weights of the parts of the runs have shape (draws, PARTS)."""
+    def rated(self, table: Table, weights: Floats, rule: SelectionRule) -> Floats:
+        """Return ratings of the events of a table, (draws, events), by weights of the parts of runs, (draws, PARTS)."""
+
+    def counts(self, table: Table, weights: Floats, rule: SelectionRule, by: Floats) -> tuple[Floats, ...]:
+        """Return counts of these events, each of shape (draws, events); single values are in the order `by` weights."""
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return the bound to expect from events, given counts that did not choose them, and its standard error."""
@@ -62,8 +58,8 @@ class Criterion(Protocol):
     def rare(self, hits: float, runs: float) -> tuple[float, ...]:
         """Return the counts of an outcome that occurs on one database only."""
 
-    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
-        """Return the event at a place among the scores."""
+    def event(self, table: Table, rating: Floats, best: int, rule: SelectionRule) -> Event:
+        """Return the event at a place among the ratings."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +73,11 @@ class Candidate:
 
     def event(self, criterion: Criterion) -> Event:
         """Return the event that the rule chooses on all runs."""
-        scores = criterion.scores(self.table, ALL, self.rule)
-        best = int(np.argmax(scores.rating[0]))
-        if not np.isfinite(scores.rating[0, best]):
+        rating = criterion.rated(self.table, ALL, self.rule)
+        best = int(np.argmax(rating[0]))
+        if not np.isfinite(rating[0, best]):
             return empty_event(self.table.statistic)
-        return criterion.event(self.table, scores, best, self.rule)
+        return criterion.event(self.table, rating, best, self.rule)
 
 
 def empty_event(statistic: Statistic) -> Event:
@@ -93,12 +89,13 @@ def rate_candidates(tables: Sequence[Table], criterion: Criterion) -> list[Candi
     """Return a candidate for each table and each of `SELECTION_RULES`, in this order, scored by cross-validation."""
     candidates = []
     for table in tables:
-        counts = criterion.scores(table, HELD, SELECTION_RULES[0], by=FOLDS).counts
+        first = SELECTION_RULES[0]
+        counts = {sides: criterion.counts(table, HELD, first._replace(sides=sides), FOLDS) for sides in (1, 2)}
         for rule in SELECTION_RULES:
-            best = criterion.scores(table, FOLDS, rule).rating
+            best = criterion.rated(table, FOLDS, rule)
             chosen = np.arange(len(best)), best.argmax(axis=1)
             finite = np.isfinite(best[chosen])
-            totals = tuple(float(part[chosen][finite].sum()) for part in counts)
+            totals = tuple(float(part[chosen][finite].sum()) for part in counts[rule.sides])
             candidates.append(Candidate(table, rule, *criterion.promised(totals, table, rare=rule.rare)))
     return candidates
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from audit.attacks.selection.choice import Candidate, Scores, SelectionRule, best_of
+from audit.attacks.selection.choice import Candidate, SelectionRule, best_of
 from audit.attacks.selection.tables import ALL, PARTS, Table
 from audit.events import Event
 
@@ -31,6 +31,7 @@ RESAMPLES, SEED = 16, 20  # bootstrap resamples of the selection runs, and their
 RIVALS = 8  # candidates with the highest bounds, among which resamples choose
 RARER = 0.5  # rules with fewer guesses than this times those of the best rule are left out
 GOOD = 0.9  # quantile of the bounds of all choices that counts as good
+_places = functools.cache(np.triu_indices)
 
 
 @dataclass(frozen=True)
@@ -41,34 +42,33 @@ class Guessing:
     confidence: float
     forgiven: float = 0.0
 
-    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of all pairs of thresholds, first those that guess `y` above; right and all guesses."""
-        lower, upper = _pairs(table.values.size + 1)
+    def rated(self, table: Table, weights: Floats, rule: SelectionRule) -> Floats:
+        """Return ratings of all pairs of thresholds, first of those that guess `y` above: angles of expected rates."""
+        lower, upper = _pairs(table, rule)
+        right, guesses, angle, stray = self._guesses(table, weights, rule, weights)
+        above_y = _angle(right, guesses) if table.stated is not None else angle - stray
+        ways = [above_y] if table.cells is not None else [above_y, np.pi / 2 - angle - stray]  # later cells favor `y`
+        kept = self._kept(np.array(ways), guesses, sum(table.total(weights)), rule.rare)
+        return np.hstack(list(kept - TIE * (lower - upper)))
+
+    def counts(self, table: Table, weights: Floats, rule: SelectionRule, by: Floats) -> tuple[Floats, Floats]:
+        """Return right and all guesses of all pairs of thresholds."""
+        right, guesses, *_ = self._guesses(table, weights, rule, by)
+        both = np.hstack([right, guesses - right]), np.hstack([guesses, guesses])
+        return both if table.cells is None else (right, guesses)
+
+    def _guesses(self, table: Table, weights: Floats, rule: SelectionRule, by: Floats) -> tuple[Floats, ...]:
+        """Return right and all guesses of rules that guess `y` above, the angle of their rate, and its margin."""
+        lower, upper = _pairs(table, rule)
         beyond = table.tail_counts(weights, by=by)
         right = beyond.x_below[:, lower] + beyond.y_above[:, upper]
         guesses = right + beyond.y_below[:, lower] + beyond.x_above[:, upper]
-        runs = sum(table.total(weights))
-        angle = angle_of(right, guesses)
-        stray = rule.caution / 2 / np.sqrt(guesses + 0.75)
-        above_y = angle - stray
+        angle, stray = angle_of(right, guesses), rule.caution / 2 / np.sqrt(guesses + 0.75)
         if table.stated is not None:  # a stated log-likelihood ratio is used within the margin of the runs
             says = table.tail_counts(weights, stated=True)
-            stated = says.x_below[:, lower] + says.y_above[:, upper]
-            stated = np.arcsin(np.sqrt(np.clip(stated / np.maximum(guesses, 1e-9), 0.0, 1.0)))
-            above_y = np.clip(stated, above_y, angle + stray)
+            stated = _angle(says.x_below[:, lower] + says.y_above[:, upper], guesses)
             right = np.square(np.sin(np.clip(stated, angle - stray, angle + stray))) * guesses
-        ways = above_y, np.pi / 2 - angle - stray
-        rating = np.hstack([self._odds(one, guesses, runs, rule.rare) for one in ways])
-        rating -= TIE * np.tile(lower - upper, 2)
-        if table.cells is not None:  # later ones favor `y`, so that only "`y` above" makes sense
-            rating[:, lower.size :] = -np.inf
-        if rule.sides == 1:
-            several = (lower > 0) & (upper < table.values.size)
-            if isinstance(table.cells, np.ndarray):  # one single value: chance adds others that are no better
-                several = lower + table.values.size - upper > 1
-            rating[:, np.tile(several, 2)] = -np.inf
-        every = np.hstack([guesses, guesses])
-        return Scores(rating, (np.hstack([right, guesses - right]), every))
+        return right, guesses, angle, stray
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return the log-odds that a bound should show for these right and all guesses, and its standard error."""
@@ -84,25 +84,23 @@ class Guessing:
         """Return the counts of an outcome that occurs on one database only."""
         return hits, hits
 
-    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
+    def event(self, table: Table, rating: Floats, best: int, rule: SelectionRule) -> Event:
         """Return an event, widened while its odds do not fall, as guesses tighten the bound; rare ones stay narrow."""
-        lower, upper = _pairs(table.values.size + 1)
+        lower, upper = _pairs(table, rule)
         named, place = divmod(best, lower.size)
-        rating, right, guesses = (
-            part[0, named * lower.size :][: lower.size] for part in (scores.rating, *scores.counts)
-        )
-        finite = np.isfinite(rating)
+        parts = rating, *self.counts(table, ALL, rule, ALL)
+        rated, right, guesses = (part[0, named * lower.size :][: lower.size] for part in parts)
         slacks = (WIDENED,) if table.cells is None else (2 * WIDENED, 2 * WIDENED)  # cells: chance affects their order
         for slack in () if rule.rare else slacks:
-            around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & finite)
+            around = np.flatnonzero((lower >= lower[place]) & (upper <= upper[place]) & np.isfinite(rated))
             accuracy, worth = right[around] / guesses[around], right[place] / guesses[place]
             if table.stated is None:
                 accuracy = accuracy + slack * _error_of_widening(right, guesses, place, around)
-            odds = [
-                self._odds(np.arcsin(np.sqrt(np.clip(rate, 0.0, 1.0))), of, table.runs)
+            kept, least = (
+                self._kept(_angle(rate, 1.0), of, table.runs)
                 for rate, of in ((accuracy, guesses[around]), (worth, guesses[place]))
-            ]
-            no_worse = around[(odds[0] >= odds[1]) | (around == place)]
+            )
+            no_worse = around[(kept >= least) | (around == place)]
             place = int(no_worse[np.argmax(guesses[no_worse] - TIE * (lower - upper)[no_worse])])
         return Event(table.statistic, table.rule(int(lower[place]), int(upper[place]), "x" if named else "y"))
 
@@ -119,8 +117,8 @@ class Guessing:
         alternatives = [candidate for candidate in candidates if (candidate.rule, candidate.table.family) == alike]
         least = 0.0
         for candidate in sorted(alternatives, key=lambda candidate: -candidate.promise)[:RIVALS]:
-            rating, _ = self.scores(candidate.table, weights, candidate.rule)
-            _, (right, guesses) = self.scores(candidate.table, every, candidate.rule, by=weights)
+            rating = self.rated(candidate.table, weights, candidate.rule)
+            right, guesses = self.counts(candidate.table, every, candidate.rule, weights)
             if least == 0.0:  # from the best table: rules with far fewer guesses seldom pass cross-validation
                 least = RARER * guesses[0, rating[0].argmax()]
             rating = np.where(guesses < least, -np.inf, rating)
@@ -132,15 +130,21 @@ class Guessing:
         missing = np.maximum(np.quantile(promised, GOOD) - promised, 0.0) if promised.size else np.zeros(0)
         return tuple(missing.round(9).tolist()) if missing.any() else ()
 
-    def _odds(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
-        """Return the log-odds that a bound should show for a rate, given as an angle, after the allowed failures."""
+    def _kept(self, angle: Floats, guesses: Floats, runs: Floats | float, rare: bool = False) -> Floats:
+        """Return the angle of the rate that a bound should show, after margins and the allowed failures."""
         z = 0.0 if rare else max(float(special.ndtri(self.confidence)), 0.0)
         off = z / 2 * np.sqrt(np.maximum(runs / self.counting, LEAST_RATIO) / (guesses + 0.75))
-        rate = np.square(np.sin(np.maximum(angle - off, 0.0)))
+        kept = np.maximum(angle - off, 0.0)
         if self.forgiven:
             lost = np.minimum(self.forgiven * runs / np.maximum(guesses, 1e-9), 1.0)
-            rate = (rate - lost) / np.maximum(1 - lost, 1e-12)
-        return np.where(guesses > 0, special.logit(np.clip(rate, 1e-15, 1 - 1e-15)), -np.inf)
+            kept = _angle(np.square(np.sin(kept)) - lost, 1 - lost)
+        return np.where(guesses > 0, kept, -np.inf)
+
+    def _odds(self, angle: Floats, guesses: Floats, runs: float, rare: bool = False) -> Floats:
+        """Return the log-odds that a bound should show for the rate of some guesses."""
+        kept = self._kept(angle, guesses, runs, rare)
+        rate = np.square(np.sin(np.maximum(kept, 0.0)))
+        return np.where(kept < 0, -np.inf, special.logit(np.clip(rate, 1e-15, 1 - 1e-15)))
 
 
 @dataclass(frozen=True)
@@ -150,29 +154,21 @@ class Shifts:
     counting: int
     confidence: float
 
-    def scores(self, table: Table, weights: Floats, rule: SelectionRule, *, by: Floats | None = None) -> Scores:
-        """Return ratings of regions above and below each threshold, as likelier on `y`, then on `x`; and counts."""
-        beyond = table.tail_counts(weights, by=by)
-        on_x, on_y = (np.hstack(sides) for sides in (beyond[1::-1], beyond[:1:-1]))
-        runs_x, runs_y = table.total(weights)
-        shift = [
-            self._shift(likely, many, rare, few, rule.caution, rule.rare)
-            for likely, many, rare, few in ((on_y, runs_y, on_x, runs_x), (on_x, runs_x, on_y, runs_y))
-        ]
-        rating = np.where(np.hstack([on_x + on_y] * 2) > 0, np.hstack(shift), -np.inf)
+    def rated(self, table: Table, weights: Floats, rule: SelectionRule) -> Floats:
+        """Return ratings of regions above and below each threshold, as likelier on `y`, then on `x`."""
+        likely, many, rare, few = self.counts(table, weights, rule, weights)
+        rating = np.where(likely + rare > 0, self._shift(likely, many, rare, few, rule.caution, rule.rare), -np.inf)
         places = rating.shape[1] // 4
         if table.cells is not None:  # later ones favor `y`, so that half of the regions make no sense
             rating[:, places : 3 * places] = -np.inf
-        every = np.ones((1, 2 * places))
-        return Scores(
-            rating,
-            (
-                np.hstack([on_y, on_x]),
-                np.hstack([runs_y * every, runs_x * every]),
-                np.hstack([on_x, on_y]),
-                np.hstack([runs_x * every, runs_y * every]),
-            ),
-        )
+        return rating
+
+    def counts(self, table: Table, weights: Floats, rule: SelectionRule, by: Floats) -> tuple[Floats, ...]:
+        """Return hits and runs of the database on which each region is likelier, and of the other one."""
+        beyond = table.tail_counts(weights, by=by)
+        on_x, on_y = (np.hstack(sides) for sides in (beyond[1::-1], beyond[:1:-1]))
+        of_x, of_y = (np.broadcast_to(runs, on_x.shape) for runs in table.total(weights))
+        return tuple(map(np.hstack, ((on_y, on_x), (of_y, of_x), (on_x, on_y), (of_x, of_y))))
 
     def promised(self, counts: tuple[float, ...], table: Table, *, rare: bool = False) -> tuple[float, float]:
         """Return the shift that a bound should show for regions with these counts, and its standard error."""
@@ -192,7 +188,7 @@ class Shifts:
         """Return the counts of an outcome that occurs on one database only."""
         return hits, runs / 2, 0.0, runs / 2
 
-    def event(self, table: Table, scores: Scores, best: int, rule: SelectionRule) -> Event:
+    def event(self, table: Table, rating: Floats, best: int, rule: SelectionRule) -> Event:
         """Return the event of a region."""
         places = table.values.size + 1
         named, place = divmod(best, 2 * places)
@@ -225,4 +221,17 @@ def _error_of_widening(right: Floats, guesses: Floats, chosen: int, around: Plac
     return np.asarray(np.sqrt(variance))
 
 
-_pairs = functools.cache(np.triu_indices)  # all pairs of places with lower <= upper
+def _angle(right: Floats, guesses: Floats | float) -> Floats:
+    """Return the arcsine of the square root of an expected rate, from 0 to 1."""
+    return np.asarray(np.arcsin(np.sqrt(np.clip(right / np.maximum(guesses, 1e-12), 0.0, 1.0))))
+
+
+def _pairs(table: Table, rule: SelectionRule) -> tuple[Places, Places]:
+    """Return the places of all pairs of thresholds, lower <= upper, or of those that a rule of one side may choose."""
+    lower, upper = _places(table.values.size + 1)
+    if rule.sides == 2:
+        return lower, upper
+    one = (lower == 0) | (upper == table.values.size)
+    if isinstance(table.cells, np.ndarray):  # one single value: chance adds others that are no better
+        one = lower + table.values.size - upper <= 1
+    return lower[one], upper[one]

@@ -116,24 +116,18 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confide
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 
     def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
-        """Return the mean and variance of ``exp(quarters / 4 * centered)``."""
-        mean, square = (np.einsum("sb,sb->s", shares, _raised(powers, times * quarters)) for times in (1, 2))
+        """Return the mean and variance of ``exp(quarters / 4 * centered)``, or of `centered` itself."""
+        values = [_raised(powers, times * quarters) for times in (1, 2)] if quarters else [centered, centered**2]
+        mean, square = (np.einsum("sb,sb->s", shares, value) for value in values)
         return mean, square - mean**2
 
-    least = centered.min(axis=1)
-    bounds = np.empty((len(weights), len(ORDERS)))
-    for column, order in enumerate(ORDERS):
-        quarters = round(4 * order)
-        if quarters == 4:
-            mean = np.einsum("sb,sb->s", likely, centered)
-            square = np.einsum("sb,sb,sb->s", likely, centered, centered)
-            tilted, floor = (mean, square - mean**2), least
-        else:
-            tilted, floor = moments(likely, quarters - 4), np.exp((order - 1) * least)
-        sides = (runs[:, column],) * 2
-        found = usual_lower(order, tilted, moments(other, quarters), floor, sides, 1 - confidence)
-        bounds[:, column] = found[0]
-    return np.maximum(bounds, 0.0)
+    least, order = centered.min(axis=1, keepdims=True), np.array(ORDERS)
+    quarters = [round(4 * one) for one in ORDERS]
+    sides = [moments(likely, each - 4) for each in quarters], [moments(other, each) for each in quarters]
+    (mean, variance), (moment, spread) = (np.array(side).transpose(1, 2, 0) for side in sides)
+    floor = np.where(order == 1, least, np.exp((order - 1) * least))
+    found, _ = usual_lower(order, (mean, variance), (moment, spread), floor, (runs, runs), 1 - confidence)
+    return np.maximum(found, 0.0)
 
 
 def _raised(powers: dict[int, Floats], exponent: int) -> Floats:
