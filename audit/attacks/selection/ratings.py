@@ -1,6 +1,6 @@
-"""Ratings of events: guesses by the log-odds of a right guess, regions by the shift between two normal laws.
+"""Ratings of events: guesses by the rate of right ones, regions by the shift between two normal laws.
 
-Margins are taken on the arcsine scale, where the variance of a rate does not depend on it (Anscombe, 1948).
+Rates and margins are on the arcsine scale, where the variance of a rate does not depend on it (Anscombe, 1948).
 """
 
 from __future__ import annotations

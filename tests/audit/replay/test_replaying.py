@@ -244,8 +244,8 @@ def test_a_mechanism_that_sometimes_raises_does_not_release_all_its_answers():
 
 def slow_on_y(data, size, rng):
     """Enumerate people of the first cell one by one if they are more than 50."""
-    total = sum(1 for _ in range(20_000)) if data[0] > 50 else 20_000
-    return add_noise(data + total - 20_000, TwoTailedGeometric(1.0), size, rng, query="counts", sensitivity=1)
+    total = sum(1 for _ in range(60_000)) if data[0] > 50 else 60_000
+    return add_noise(data + total - 60_000, TwoTailedGeometric(1.0), size, rng, query="counts", sensitivity=1)
 
 
 def test_running_time_is_an_output():
