@@ -15,7 +15,7 @@ LOCKED := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-
 help:
 	@echo "make demo         audit GDPC, RDPC and ADPC on the Moroccan census tree; leaves results/"
 	@echo "make test         lint, types and the tests (4 minutes on 2 cores)"
-	@echo "make test-slow    the long tests (an hour on 2 cores)"
+	@echo "make test-slow    the long tests (more than an hour on 2 cores)"
 	@echo "make test-explorer  the explorer's page in a browser (needs Chromium)"
 	@echo "make test-engines  what runs on dask, ray and Spark, started on this machine (Spark needs Java)"
 	@echo "make test-lowest  the tests with the lowest versions of dependencies that pyproject.toml allows"

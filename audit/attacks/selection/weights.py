@@ -21,7 +21,7 @@ ORDERS = (1.0, 1.25, 1.5, 2.0, 4.0)  # orders of the Renyi divergence that may b
 CLIPS = (1.0, 2.0, 3.0, 4.0, 6.0, 9.0)  # values at which log-likelihood ratios are clipped
 BINS = (8, 32)  # numbers of groups of bins in which a likelihood ratio is estimated
 LEVELS = 256  # bins of a score
-DOUBT = np.array([1 / 3, 0.6, 0.6, 0.6, 0.6])  # share of held variance that counts: higher orders hang on rare values
+DOUBT = np.where(np.array(ORDERS) == 1, 1 / 3, 0.6)  # share of held variance that counts: others hang on rare values
 INFINITE = 1e100  # replaces infinity in a mean, so that its square is finite
 
 
@@ -109,7 +109,7 @@ def _likelihood_ratios(
 
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confidence: float) -> Floats:
-    """Return the usual bound of `renyi_variational_lower` at every order, as `runs`: shape (sets, orders)."""
+    """Return the usual bound of `renyi_variational_lower` at every order, shape (sets, orders), as `runs` has."""
     # Weights, and the share of each database's runs in each bin, have shape (sets, bins). All orders are multiples of
     # 1/4, so that one exponential gives all moments.
     centered = weights - weights.max(axis=1, keepdims=True)
