@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any, ClassVar, Literal, Self, SupportsFloat, SupportsIndex, get_args
 
 import numpy as np
@@ -44,9 +45,10 @@ class Claim(ABC):
         check_relation(self.relation)
 
     @classmethod
-    def parameter_names(cls) -> list[str]:
+    @cache
+    def parameter_names(cls) -> tuple[str, ...]:
         """Return the names of the numbers, the budget first."""
-        return [field.name for field in fields(cls) if field.name != "relation"]  # type: ignore[arg-type]
+        return tuple(field.name for field in fields(cls) if field.name != "relation")  # type: ignore[arg-type]
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -119,7 +121,7 @@ class Claim(ABC):
 
     def group(self, people: int) -> Self:
         """Return the promise for databases that differ in several people."""
-        if isinstance(people, bool) or not isinstance(people, SupportsIndex):
+        if isinstance(people, bool) or not isinstance(people, int | SupportsIndex):
             raise TypeError(f"people must be an integer, got {people!r}")
         if people < 1:
             raise ValueError(f"people must be at least 1, got {people}")
@@ -204,7 +206,7 @@ class Claim(ABC):
 
 
 def _parameter(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat):
+    if isinstance(value, bool) or not isinstance(value, float | SupportsFloat):  # a protocol takes long to look for
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
         number = float(value)

@@ -123,13 +123,20 @@ def answer(file: int) -> None:
             os.chdir(folder)
             os.environ.update(settings)
             _import_libraries(mechanism)
+            imported, reporting = Pipe(duplex=False)
             if child := os.fork():
+                reporting.close()
+                for name in imported.recv():  # at the first call, so that the next fork has them
+                    with suppress(Exception):
+                        import_module(name)
                 if os.waitpid(child, 0)[1]:
                     return
                 continue
             try:
                 np.random.seed()  # noqa: NPY002  copies have one state; Python's own generator is seeded anew
+                before = _libraries()
                 connection.send(_outputs(number, mechanism, *others))
+                reporting.send(_libraries() - before)
                 os._exit(0)
             finally:
                 os._exit(1)
@@ -159,9 +166,14 @@ def _import_libraries(mechanism: bytes) -> None:
     """Import the libraries of a mechanism for all forks, but no modules of the user, which may draw random numbers."""
     before = set(sys.modules)
     _unpickled(mechanism)
-    for name in set(sys.modules) - before:
-        if not (getattr(sys.modules[name], "__file__", None) or LIBRARIES[0]).startswith(LIBRARIES):
-            del sys.modules[name]
+    for name in sys.modules.keys() - before - _libraries():
+        del sys.modules[name]
+
+
+def _libraries() -> set[str]:
+    """Return the names of imported modules that are none of the user's."""
+    files = {name: getattr(module, "__file__", None) for name, module in list(sys.modules.items())}
+    return {name for name, file in files.items() if (file or LIBRARIES[0]).startswith(LIBRARIES)}
 
 
 def _outputs(number: int, mechanism: bytes, others: bytes, runs: int, seed: np.random.SeedSequence) -> Outputs:
