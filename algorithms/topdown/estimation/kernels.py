@@ -71,14 +71,15 @@ class System(NamedTuple):
     labels: Index  # label of each child: children with the same matrix have the same label
 
 
-def _compiled(function: Any) -> Any:
+def _compiled(function: Any, *, is_called: bool = False) -> Any:
     """Compile a function: products may be fused with sums, but operations are not reordered."""
-    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"})(function)
+    alone = {"no_cfunc_wrapper": True, "no_cpython_wrapper": not is_called}  # wrappers for Python take time to compile
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"}, **alone)(function)
 
 
 def _kept(function: Any) -> Any:
     """Compile a function that numba caches next to this module, or in the folder NUMBA_CACHE_DIR."""
-    kernel, unkept = _compiled(function), cache(lambda: _compiled(function))
+    kernel, unkept = _compiled(function, is_called=True), cache(lambda: _compiled(function, is_called=True))
     with suppress(AttributeError, RuntimeError):  # numba is off, or no cache can be written
         kernel.enable_caching()
 
@@ -703,7 +704,7 @@ def solve_families(
 def round_families(tables: Real, parents: Index, starts: Index, near: float, out: Index) -> None:
     """Set `out` to whole tables, shape (runs, children, cells), by largest remainders; those up to `near` are 0."""
     runs, _, cells = tables.shape
-    rest = np.empty(np.max(starts[1:] - starts[:-1]))
+    rest = np.empty(tables.shape[1])
     for run in range(runs):
         for family in range(len(starts) - 1):
             first, children = starts[family], starts[family + 1] - starts[family]
