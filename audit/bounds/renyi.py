@@ -16,6 +16,7 @@ from scipy import special
 from audit.bounds.betting import rates
 from audit.bounds.limits import check_confidence
 from audit.bounds.rectangle import rectangle
+from audit.exact.roots import brentq
 
 __all__ = ["renyi_event_lower", "renyi_variational_lower"]
 
@@ -28,6 +29,7 @@ MOST_LOST = 0.9  # largest part of the money that one run may take
 MOST_RUNS = 2.0**53  # with one score: a float tells no more apart
 SLACK, WIDER = 0.4, 1.15  # standard errors by which bounds are usually below exact ones, and how much more they vary
 RARE = 0.7  # weight of values that were not seen, by simulation
+CLOSE = 1e-10  # error of a bound, as a share of the range of the score
 TINY = 1e-16  # least moment whose logarithm is taken
 
 
@@ -120,13 +122,15 @@ def renyi_variational_lower(
     needed = -math.log1p(-confidence)
     sides = [np.bincount(place, side).astype(np.int64) for side in (on_y, on_x)]
     likely, other = _blocks(lots, *sides)
-    bets, low, high = _bets(kinds, likely, other, order, needed), 0.0, float(-kinds[0])
-    if not bets.runs.size or _money(bets, kinds, order, low) < needed:
+    bets, largest = _bets(kinds, likely, other, order, needed), float(-kinds[0])
+    near = CLOSE * largest
+
+    def surplus(rho: float) -> float:
+        return max(_money(bets, kinds, order, rho), 0.0) - needed
+
+    if not bets.runs.size or surplus(near) < 0:
         return 0.0
-    for _ in range(32):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _money(bets, kinds, order, middle) >= needed else (low, middle)
-    return low
+    return largest if surplus(largest) >= 0 else brentq(surplus, near, largest, xtol=near) - near
 
 
 def _bernoulli_rho(p: float, q: float) -> float:

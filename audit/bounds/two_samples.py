@@ -100,15 +100,16 @@ def fewest_hits(runs: int, runs_other: int, epsilon: float, delta: float, *, con
 def _few(hits: NDArray[np.int64], runs: int, rates: Floats) -> Floats:
     """Return the normal quantile of the probability of more hits, at each rate."""
     hits, rates = np.broadcast_arrays(hits[..., None], rates)
-    fewer, more = special.bdtr(hits, runs, rates), special.bdtrc(hits, runs, rates)
-    quantiles = np.where(hits == runs, -np.inf, np.where(fewer < 0.5, -special.ndtri(fewer), special.ndtri(more)))
-    # What underflows is bounded on the side that refutes less: by Chernoff, and by the first term of the sum.
-    lost = fewer == 0
-    share, rate = hits[lost] / runs, rates[lost]
-    distance = special.rel_entr(share, rate) + special.rel_entr(1 - share, 1 - rate)
-    quantiles[lost] = -special.ndtri_exp(-runs * distance)
-    lost = (more == 0) & (hits < runs)
-    first, rate = hits[lost] + 1.0, rates[lost]
+    quantiles, below = np.empty(hits.shape), hits < runs * rates
+    # The smaller tail has all digits. Where it underflows, it is bounded on the side that refutes less: by Chernoff,
+    # and by the first term of the sum.
+    some, rate = hits[below], rates[below]
+    fewer, share = special.bdtr(some, runs, rate), some / runs
+    least = -runs * (special.rel_entr(share, rate) + special.rel_entr(1 - share, 1 - rate))
+    quantiles[below] = -np.where(fewer > 0, special.ndtri(fewer), special.ndtri_exp(least))
+    some, rate = hits[~below], rates[~below]
+    more, first = special.bdtrc(some, runs, rate), np.minimum(some + 1.0, runs)
     ways = special.gammaln(runs + 1) - special.gammaln(first + 1) - special.gammaln(runs - first + 1)
-    quantiles[lost] = special.ndtri_exp(ways + special.xlogy(first, rate) + special.xlog1py(runs - first, -rate))
+    least = ways + special.xlogy(first, rate) + special.xlog1py(runs - first, -rate)
+    quantiles[~below] = np.where((more > 0) | (some == runs), special.ndtri(more), special.ndtri_exp(least))
     return quantiles

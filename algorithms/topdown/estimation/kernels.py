@@ -73,8 +73,9 @@ class System(NamedTuple):
 
 def _compiled(function: Any, *, is_called: bool = False) -> Any:
     """Compile a function: products may be fused with sums, but operations are not reordered."""
-    alone = {"no_cfunc_wrapper": True, "no_cpython_wrapper": not is_called}  # wrappers for Python take time to compile
-    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"}, **alone)(function)
+    # Wrappers for C and for Python take time to compile.
+    wrappers: Any = {"no_cfunc_wrapper": True, "no_cpython_wrapper": not is_called}
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract", "nsz"}, **wrappers)(function)
 
 
 def _kept(function: Any) -> Any:

@@ -115,16 +115,15 @@ def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confide
     centered = weights - weights.max(axis=1, keepdims=True)
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 
-    def moments(shares: Floats, quarters: int) -> tuple[Floats, Floats]:
-        """Return the mean and variance of ``exp(quarters / 4 * centered)``, or of `centered` itself."""
-        values = [_raised(powers, times * quarters) for times in (1, 2)] if quarters else [centered, centered**2]
-        mean, square = (np.einsum("sb,sb->s", shares, value) for value in values)
+    def moments(shares: Floats, quarters: list[int]) -> tuple[Floats, Floats]:
+        """Return means and variances of ``exp(quarters / 4 * centered)``, or of `centered`, (sets, orders)."""
+        values = [[_raised(powers, times * n) if n else centered**times for n in quarters] for times in (1, 2)]
+        mean, square = np.einsum("sb,tosb->tso", shares, np.array(values))
         return mean, square - mean**2
 
     least, order = centered.min(axis=1, keepdims=True), np.array(ORDERS)
     quarters = [round(4 * one) for one in ORDERS]
-    sides = [moments(likely, each - 4) for each in quarters], [moments(other, each) for each in quarters]
-    (mean, variance), (moment, spread) = (np.array(side).transpose(1, 2, 0) for side in sides)
+    (mean, variance), (moment, spread) = moments(likely, [one - 4 for one in quarters]), moments(other, quarters)
     floor = np.where(order == 1, least, np.exp((order - 1) * least))
     found, _ = usual_lower(order, (mean, variance), (moment, spread), floor, (runs, runs), 1 - confidence)
     return np.maximum(found, 0.0)
