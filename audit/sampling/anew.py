@@ -35,7 +35,8 @@ __all__ = ["FIRST", "answer", "as_before", "import_anew", "runs_anew"]
 
 COPIES = 2  # copies of either database in a process: state that is kept by memory address is built anew for each
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
-LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), str(Path(__file__).parents[1]))
+OWN = (str(Path(__file__).parents[2] / name) for name in ("audit", "algorithms"))  # which draw nothing at import
+LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), *OWN)
 Outputs = list[NDArray[Any]]  # on x and on y
 
 FIRST: ContextVar[bytes | None] = ContextVar("a mechanism before several audits; empty: none is tried", default=None)
