@@ -31,7 +31,7 @@ from algorithms.topdown.presets import PRESETS, SETTINGS, Preset, settings_of
 from algorithms.topdown.release import release
 from audit.claims import Relation
 from audit.explorer.sheet import Sheet, Value, explored
-from audit.io.workers import Address, Backend, on_backend
+from audit.io.workers import on_backend
 from audit.neighbors import NeighborPair
 
 __all__: list[str] = []
@@ -117,6 +117,20 @@ Facilities = Annotated[
 ]
 Neighbors = Annotated[
     str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        help="Where the work runs: loky (processes of this machine), threads, dask or ray. Default: threads for "
+        "mechanisms that can share them, loky for others."
+    ),
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        help="Address of a dask scheduler, such as tcp://host:8786, or of a ray cluster, such as ray://host:10001. "
+        "Default: a cluster of this machine, with --jobs workers, for this command alone."
+    ),
 ]
 Bundled = Annotated[bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")]
 

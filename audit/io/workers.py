@@ -20,30 +20,15 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import joblib
-import typer
 
 from audit.io.temporary import SPILLED, temporary_folder
 
-__all__ = ["Address", "Backend", "Workers", "on_backend", "packed", "shielded"]
+__all__ = ["Workers", "on_backend", "packed", "shielded"]
 
 BACKENDS = {"loky": "loky", "threads": "threading", "dask": "dask", "ray": "ray"}  # names of backends in joblib
-Backend = Annotated[
-    str,
-    typer.Option(
-        help="Where the work runs: loky (processes of this machine), threads, dask or ray. Default: threads for "
-        "mechanisms that can share them, loky for others."
-    ),
-]
-Address = Annotated[
-    str,
-    typer.Option(
-        help="Address of a dask scheduler, such as tcp://host:8786, or of a ray cluster, such as ray://host:10001. "
-        "Default: a cluster of this machine, with --jobs workers, for this command alone."
-    ),
-]
 SAFE = "PYTHONSAFEPATH"  # the environment variable of `python -P`
 KILLED = "a worker process was killed twice over the same runs: fewer jobs need less memory"
 UNSENT = "the mechanism cannot be sent to another process: per_run(factory=...) builds it there, or n_jobs=1"

@@ -70,7 +70,7 @@ audit.measure_loss(words, pair, pure, size=2000, rng=1)
 audit.measure_loss(laplace, pair, pure, size=2000, stop="early", rng=1)
 audit.measure_loss_one_run(counts, audit.Canaries([1] * 50), approximate)
 audit.measure_loss_from_outputs(np.arange(30.0) % 7, np.arange(20.0) % 5, pure, relation="add_remove")
-slow = "scipy.stats", "scipy.optimize", "scipy.sparse", "sklearn", "matplotlib"
+slow = "scipy.stats", "scipy.optimize", "scipy.sparse", "sklearn", "matplotlib", "typer"
 print([name for name in slow if name in sys.modules])
 """
 
