@@ -119,18 +119,7 @@ Neighbors = Annotated[
     str, typer.Option(help="Neighbor relation of the budget: replace_one, or add_remove (less noise).")
 ]
 Backend = Annotated[
-    str,
-    typer.Option(
-        help="Where the work runs: loky (processes of this machine), threads, dask or ray. Default: threads for "
-        "mechanisms that can share them, loky for others."
-    ),
-]
-Address = Annotated[
-    str,
-    typer.Option(
-        help="Address of a dask scheduler, such as tcp://host:8786, or of a ray cluster, such as ray://host:10001. "
-        "Default: a cluster of this machine, with --jobs workers, for this command alone."
-    ),
+    str, typer.Option(help="Where the work runs: loky (processes), threads, dask or ray; or dask=tcp://HOST:8786.")
 ]
 Bundled = Annotated[bool, typer.Option("--bundled", help="Run on a small synthetic nation of 1940 instead of files.")]
 
@@ -153,7 +142,6 @@ def release_topdown(
     relation: Neighbors = "replace_one",
     jobs: Annotated[int, typer.Option(help="Parallel blocks of noise, then parallel families of areas.")] = 1,
     backend: Backend = "",
-    address: Address = "",
     bundled: Bundled = False,
     memory: given.Memory = "4GB",
 ) -> Callable[[Path], Published] | None:
@@ -164,7 +152,7 @@ def release_topdown(
     if print_spec:
         print(json.dumps(SETTINGS[settings.name], indent=4, ensure_ascii=False))
         return None
-    context.with_resource(on_backend(backend, address, jobs))
+    context.with_resource(on_backend(backend, jobs))
     files = (data, recode, geo, count, facilities)
     if bundled and (areas or settings.name != RELEASED or any(file is not None for file in files)):
         raise ValueError(

@@ -41,8 +41,8 @@ class Input:
     """A setting that the reader can change."""
 
     key: str  # of its cell, ``system/query/level/quantity``
-    kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]  # the last two are texts separated
-    # by blanks: distinct codes, or whole numbers
+    # Codes, which are distinct, and whole numbers are separated by blanks.
+    kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]
     label: str  # key of the text of its name; LABEL.help is the key of a sentence, LABEL.CHOICE of a choice's name
     value: Value = None  # published value; None if `optional`: the sheet computes the cell of this key
     least: float = -math.inf

@@ -182,10 +182,10 @@ def _done(work: Packed, task: Any) -> Any:
 
 
 @contextmanager
-def on_backend(name: str, address: str, jobs: int) -> Iterator[None]:
-    """Use a backend for all runs in the context; without a name, the default for the mechanism."""
-    # If `address` is empty, a cluster with `jobs` workers (-1: one for each core) is started on this machine, and
-    # stopped at the end.
+def on_backend(backend: str, jobs: int) -> Iterator[None]:
+    """Use a backend, or one at an address, for all runs in the context; if it is empty, that of the mechanism."""
+    # Without an address, a cluster with `jobs` workers (-1: one for each core) of this machine is started and stopped.
+    name, _, address = backend.partition("=")
     if name and name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if address and name not in CLUSTERS:

@@ -85,9 +85,8 @@ class Game(Method):
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return the probability that right guesses refute the promise, if the event has the whole loss."""
-        right, error = right_guesses(truth.group(self.distance), share), 1 - self.confidence
-        confidence = 1 - (1 - Event.share) * error if np.any(choosing > 0) else self.confidence
-        power = game_power(self.claim.group(self.distance), right, counting, share, confidence)
+        right = right_guesses(truth.group(self.distance), share)
+        power = game_power(self.claim.group(self.distance), right, counting, share, self.main_confidence(choosing))
         return power * right_side(choosing, right)
 
     def sawtooth(self, truth: Claim) -> float:

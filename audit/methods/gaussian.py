@@ -47,7 +47,7 @@ class Gaussian(RegionMethod):
         """Return the probability that one region shows a larger shift between two normal laws than promised."""
         mu, shift = (claim.group(self.distance).shift for claim in (self.claim, truth))
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
-        return np.array([region_power(mu, shift, *size, self.confidence) for size in sizes])
+        return np.array([region_power(mu, shift, *size, self.main_confidence(choosing)) for size in sizes])
 
 
 def region_power(mu: float, shift: float, choosing: int, counting: int, confidence: float) -> float:

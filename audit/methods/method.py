@@ -103,6 +103,10 @@ class Method(ABC):
         inflation = max(1.0, basis.get("inflation", 1.0))
         return confidence if inflation == 1 else max(confidence, 1 - max(LEAST_ERROR, (1 - confidence) ** inflation))
 
+    def main_confidence(self, choosing: IntArray) -> float:
+        """Return the confidence of the best event: where events are chosen, a second one has a part of the error."""
+        return 1 - (1 - Event.share * bool(np.any(choosing > 0))) * (1 - self.confidence)
+
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return the probability to detect a loss of `truth`, shape (m,), if the event occurs in a `share` of runs."""
         raise ValueError(NO_PLANS.format(type(self.claim).__name__))

@@ -113,8 +113,10 @@ class Renyi(RegionMethod):
         """Return the probability that a likelihood ratio shows a larger divergence of two normal laws than promised."""
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
-        powers = [divergence_power(promise, shift, chose, (count // 2,) * 2, self.confidence) for chose, count in sizes]
-        return np.array(powers)
+        confidence = self.main_confidence(choosing)
+        return np.array(
+            [divergence_power(promise, shift, chose, (count // 2,) * 2, confidence) for chose, count in sizes]
+        )
 
     def searched(self, families: tuple[Family, ...]) -> str:
         """Return the kinds of rules that are searched, in words."""
@@ -135,8 +137,7 @@ def divergence_power(
     rho: float, shift: float, choosing: int, runs: tuple[int, int], confidence: float, *, times: int = WEIGHTS
 ) -> float:
     """Return the power of a likelihood ratio that selection runs have chosen to show a divergence of more than rho."""
-    # This simulates `select_weights` on many sets (`times`) of runs at once; `runs` count on `x` and on `y`. The bound
-    # on fresh runs is taken to be normal.
+    # `select_weights` is simulated on many sets (`times`) of runs at once. Bounds on fresh `runs` are taken as normal.
     if min(runs) < 2:
         return 0.0
     if choosing := choosing - min(int(novelty.SHARE * choosing), novelty.MOST):  # those teach attacks

@@ -59,8 +59,7 @@ def draw(
 ) -> Iterator[NDArray[np.float64]]:
     """Run a mechanism `size` times and yield the result of `reduce` for each block, in order."""
     # There are at least so many `calls`, unless a call would have fewer runs than `least`. Memory does not grow with
-    # `size`, and results depend neither on `n_jobs` nor on the backend of joblib. If a worker process is killed, its
-    # blocks are run again, once.
+    # `size`. Results do not depend on `n_jobs` or the backend. Blocks of a killed worker process are run again, once.
     each = caller.call_runs(size, calls, least)
     block = _Block(caller, size, reduce, seed, each, caller.block_runs // each)
     runs = each * block.together

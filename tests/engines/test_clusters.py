@@ -35,7 +35,7 @@ TASKS = 40
 def cluster(request):
     """Two workers on this machine."""
     pytest.importorskip({"dask": "distributed"}.get(request.param, request.param), reason="the extra is not installed")
-    with on_backend(request.param, "", 2):
+    with on_backend(request.param, 2):
         yield request.param
 
 
@@ -122,7 +122,7 @@ def test_what_was_sent_is_sent_again_where_the_only_worker_died(tmp_path):
             os._exit(1)
         return task
 
-    with on_backend("dask", "", 1):
+    with on_backend("dask", 1):
         assert sorted(Workers(deadly_once, 1).finished(range(8))) == [(task, task) for task in range(8)]
 
 
@@ -207,5 +207,5 @@ def test_workers_without_plaudit_are_told_before_anything_runs():
         address = there.scheduler_address
         client.run(lambda: sys.modules.update(audit=None), workers=[next(iter(client.scheduler_info()["workers"]))])
         words = f"address must be that of a dask cluster with plaudit on every worker, got {address!r}: "
-        with refused(ValueError, f"{words}1 of 2 workers have none"), on_backend("dask", address, 2):
+        with refused(ValueError, f"{words}1 of 2 workers have none"), on_backend(f"dask={address}", 2):
             pass

@@ -46,7 +46,7 @@ def select_weights(
         bounded = np.clip(np.clip(first, *np.quantile(first, [0.0005, 0.9995], method="nearest")), -INFINITE, INFINITE)
         center = np.bincount(rule.bins(first), bounded, edges.size + 1) / np.maximum(fit_x + fit_y, 1)[0]
         weights, order, toward_y, shown = chosen_weights(
-            center, (fit_x, fit_y), (held_x, held_y), max(2, counting // 2), confidence, itself=True
+            center, (fit_x, fit_y), (held_x, held_y), max(2, counting // 2), confidence, itself=statistic.log_ratio
         )
         if shown[0] > best[0] + 1e-12:
             toward: Side = "y" if toward_y[0, 0] else "x"
@@ -110,8 +110,7 @@ def _likelihood_ratios(
 
 def _lower(weights: Floats, likely: Floats, other: Floats, runs: Floats, confidence: float) -> Floats:
     """Return the usual bound of `renyi_variational_lower` at every order, shape (sets, orders), as `runs` has."""
-    # Weights, and the share of each database's runs in each bin, have shape (sets, bins). All orders are multiples of
-    # 1/4, so that one exponential gives all moments.
+    # Weights and shares of runs have shape (sets, bins). Orders are multiples of 1/4, so one exponential gives all.
     centered = weights - weights.max(axis=1, keepdims=True)
     powers: dict[int, Floats] = {1: np.exp(centered / 4)}
 

@@ -122,8 +122,7 @@ class WorkerOptions:
         """Return a context in which blocks of runs use this backend."""
         if self.jobs < 1 and self.jobs != -1:
             raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {self.jobs}")
-        name, _, address = self.backend.partition("=")
-        return on_backend(name, address, self.jobs)
+        return on_backend(self.backend, self.jobs)
 
 
 @dataclass(frozen=True)

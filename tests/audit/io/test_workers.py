@@ -81,31 +81,31 @@ def test_a_process_may_be_killed_once_for_each_result(deaths, results):
 
 
 @pytest.mark.parametrize(
-    ("name", "address", "words"),
+    ("backend", "words"),
     [
-        ("spark", "", "backend must be one of loky, threads, dask, ray, got 'spark'"),
-        ("loky", "auto", "an address goes with --backend dask or ray, got 'auto'"),
-        ("dask", "", "--backend dask needs the extra dask: pip install 'plaudit[dask]'"),
-        ("ray", "", "--backend ray needs the extra ray: pip install 'plaudit[ray]'"),
+        ("spark", "backend must be one of loky, threads, dask, ray, got 'spark'"),
+        ("loky=auto", "an address goes with --backend dask or ray, got 'auto'"),
+        ("dask", "--backend dask needs the extra dask: pip install 'plaudit[dask]'"),
+        ("ray", "--backend ray needs the extra ray: pip install 'plaudit[ray]'"),
     ],
 )
-def test_what_there_is_not_is_refused(monkeypatch, name, address, words):
+def test_what_there_is_not_is_refused(monkeypatch, backend, words):
     for missing in ("distributed", "ray"):
         monkeypatch.setitem(sys.modules, missing, None)
-    with refused(ValueError, words), on_backend(name, address, 2):
+    with refused(ValueError, words), on_backend(backend, 2):
         pass
 
 
 def test_nobody_at_an_address_is_one_line():
     pytest.importorskip("distributed")
     words = "address must be that of a dask cluster with plaudit on every worker, got 'nowhere': "
-    with pytest.raises(ValueError, match=f"^{words}[^\n]+$"), on_backend("dask", "nowhere", 2):
+    with pytest.raises(ValueError, match=f"^{words}[^\n]+$"), on_backend("dask=nowhere", 2):
         pass
 
 
 @pytest.mark.parametrize(("name", "shared"), [("", False), ("loky", False), ("threads", True)])
 def test_a_backend_is_that_of_joblib(name, shared):
-    with on_backend(name, "", 2):
+    with on_backend(name, 2):
         workers = Workers(abs, 2)
         assert (workers.number, workers.shared) == (2, shared)
         assert workers.cluster is None

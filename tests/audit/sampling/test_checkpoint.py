@@ -80,22 +80,11 @@ def test_a_flipped_bit_and_a_lost_end_of_a_block_are_seen_wherever_they_are(tmp_
 @pytest.mark.slow
 def test_another_question_has_blocks_of_its_own(tmp_path):
     first_entry = Event.at_least(0, 121.0)
-    others = [
-        {},
-        {"mechanism": Laplace(2.0)},
-        {"mechanism": Laplace(runs_per_block=40)},
-        {"pair": NeighborPair.add_people([120, 75], 1)},
-        {"pair": NeighborPair.add_people([121, 75], 0)},
-        {"claim": PureDP(1.1)},
-        {"rng": 8},
-        {"size": SIZE + 1},
-        {"selection": 0.4},
-        {"confidence": 0.9},
-        {"attack": "cell"},
-        {"event": first_entry},
-        {"event": replace(first_entry, statistic=Statistic("first", lambda outputs: outputs[:, 0]))},
-        {"stop": "early", "size": 500},
-    ]
+    others = [{}, {"mechanism": Laplace(2.0)}, {"mechanism": Laplace(runs_per_block=40)}, {"claim": PureDP(1.1)}]
+    others += [{"pair": NeighborPair.add_people(*people)} for people in (([120, 75], 1), ([121, 75], 0))]
+    others += [{"rng": 8}, {"size": SIZE + 1}, {"selection": 0.4}, {"confidence": 0.9}, {"attack": "cell"}]
+    others += [{"event": first_entry}, {"stop": "early", "size": 500}]
+    others += [{"event": replace(first_entry, statistic=Statistic("first", lambda outputs: outputs[:, 0]))}]
     folders = set()
     for options in others:
         before = set(blocks(tmp_path))
