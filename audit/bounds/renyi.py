@@ -230,8 +230,7 @@ def moments(law: Floats, values: Floats) -> tuple[Floats, Floats]:
 
 def _divergence(order: float | Floats, mean: Floats, moment: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the divergence over its order by two means, and its slopes in both."""
-    # `mean` is of ``exp((order - 1) score)`` on the likely database, at order 1 of the score; `moment` is of
-    # ``exp(order score)`` on the other one.
+    # `mean`: of exp((order - 1) score), or the score, on the likely database; `moment`: of exp(order score) on another.
     first, moment = np.equal(order, 1), np.maximum(moment, TINY)
     tilted, excess = np.where(first, 1.0, np.maximum(mean, TINY)), np.where(first, 1.0, np.subtract(order, 1))
     divergence = np.where(first, mean, np.log(tilted) / excess) - np.log(moment) / order

@@ -104,8 +104,8 @@ def check_calls(
 def order_of(values: NDArray[Any]) -> str:
     """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance."""
     # All distinct orders of independent rows have the same probability. Two of them are monotonic; with d different
-    # values, equal rows are adjacent in d! of them. "numbers" is a column that has each of n successive integers once,
-    # in any order: its probability is at most n! / n^n under any law.
+    # values, equal rows are adjacent in d! of them. "numbers" is a column with each of n successive integers once: its
+    # probability is at most n! / n^n.
     number = len(values)
     if values.dtype.kind in "iuf" and gammaln(number + 1) - number * math.log(max(number, 1)) < math.log(DEPENDENT):
         ordered = np.sort(values)
@@ -192,8 +192,7 @@ def _counts(kinds: NDArray[np.intp], calls: NDArray[np.intp], each: int) -> NDAr
 def _excess(table: NDArray[np.intp], groups: int) -> float:
     """Return the log-likelihood ratio of counts for laws that vary between groups of successive parts, in nats."""
     # Each kind of run is counted among runs of no earlier kind. The alternatives are beta-binomial, group after group,
-    # around the share that the totals leave for later groups. Their mixture has the same weight as the null hypothesis,
-    # so that kinds without an effect cost little.
+    # around the share that the totals leave for later groups. Their mixture weighs as much as the null hypothesis.
     parts = table.shape[1]
     hits, runs = np.add.reduceat(table, np.unique(parts * np.arange(groups) // groups), axis=1)
     size, total = runs.sum(axis=0), hits.sum(axis=0)

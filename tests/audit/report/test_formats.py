@@ -38,35 +38,20 @@ NAMES = [
     "\ud800 alone",
     "\U000e0041 tag",
     "a" + "\u0301" * 50,
-    # Markdown
-    "![x](http://example.org/x.png)",
-    "[x](javascript:alert(1))",
-    "<script>alert(1)</script>",
+]
+NAMES += ["![x](http://example.org/x.png)", "[x](javascript:alert(1))", "<script>alert(1)</script>", "[^1] <!-- x -->"]
+NAMES += [
     "<img src=x onerror=alert(1)>",
     "&lt;b&gt; &#124; &copy;",
     "a\\|b\\\\|c\\",
     "`",
     "` ` |` `",
-    "http://example.org www.example.org me@example.org",
-    "@team #1 :tada: $x$ ~~no~~ **b** __b__",
-    "- list\n# head\n> quote\n---",
-    "[x]: http://example.org",
-    "[^1] <!-- x -->",
-    # spreadsheets
-    "=1+1",
-    "-2+3",
-    "@SUM(A1)",
-    "' =1+1",
-    "\uff20SUM(A1)",
-    "\u22121+1",
-    "a;=1+1;@x",
-    'a","=1+1',
-    'say "no", twice',
-    # nothing much
-    "",
-    "'",
-    "None",
+    "# head\n> quote\n---",
 ]
+NAMES += ["http://example.org www.example.org me@example.org", "@team #1 :tada: $x$ ~~no~~ **b** __b__"]
+NAMES += ["[x]: http://example.org", "- list", "=1+1", "-2+3", "@SUM(A1)", "' =1+1", "\uff20SUM(A1)", "\u22121+1"]
+NAMES += ["a;=1+1;@x", 'a","=1+1', 'say "no", twice']
+NAMES += ["", "'", "None"]
 
 
 def hostile(name):
