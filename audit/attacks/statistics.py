@@ -28,7 +28,7 @@ def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any
 def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
     """Return the statistic of a joint event: the smallest distance by which all entries lie on one side."""
     # `middles` lie half-way between the databases; `signs` point from `x` to `y`, over an entry's scale. With
-    # independent noise of equal scale ``all beyond t`` has the sum of the entries' losses, and events of sums have less.
+    # independent noise of equal scale ``all beyond t`` has the sum of the entries' losses, and sums have less.
     sides = _sides(cells, middles, signs)
 
     def score(outputs: NDArray[Any]) -> Floats:

@@ -114,8 +114,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
 
 def _needed(epsilon: float, people: int, audits: int, rng: Rng) -> dict[str, Any]:
     """Return for both bounds the runs with which half of the audits of a registered event prove 0.9 of epsilon."""
-    # Event: a geometric count is at least the larger of both true counts. The game also guesses the other database if
-    # the count is at most the smaller one.
+    # Event: a geometric count is at least the larger true count. The game also guesses by counts up to the smaller one.
     likely = float(special.expit(epsilon))
     rare = likely * math.exp(-people * epsilon)
     guessed, right, target = likely + rare, likely / (likely + rare), PROVED * people * epsilon

@@ -77,8 +77,7 @@ def _repeat(
     tree: Hierarchy, counts: NDArray[np.int64], size: int, root: np.random.SeedSequence, jobs: int, *, seeds: int
 ) -> dict[str, Any]:
     """Repeat the audits of the joint events at 95%, on the areas along the paths and their siblings."""
-    # Raking of an area uses only its siblings and the levels above, so areas below the siblings have no effect and
-    # carry no information.
+    # Raking of an area uses only its siblings and the levels above: areas below the siblings have no effect.
     cut, people, places = paths_only(tree, counts, (LEAF, OTHER))
     questions = {
         "un-raked": (RDPC(EPSILON, cut), NeighborPair.add_people(people, places[0], GROUP)),
