@@ -186,6 +186,8 @@ def on_backend(backend: str, jobs: int) -> Iterator[None]:
     """Use a backend, or one at an address, for all runs in the context; if it is empty, that of the mechanism."""
     # Without an address, a cluster with `jobs` workers (-1: one for each core) of this machine is started and stopped.
     name, _, address = backend.partition("=")
+    if jobs < 1 and jobs != -1:
+        raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {jobs}")
     if name and name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {name!r}")
     if address and name not in CLUSTERS:

@@ -120,8 +120,6 @@ class WorkerOptions:
 
     def started(self) -> AbstractContextManager[None]:
         """Return a context in which blocks of runs use this backend."""
-        if self.jobs < 1 and self.jobs != -1:
-            raise ValueError(f"jobs must be a positive number, or -1 for all cores, got {self.jobs}")
         return on_backend(self.backend, self.jobs)
 
 
