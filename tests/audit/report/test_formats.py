@@ -46,10 +46,10 @@ NAMES += [
     "a\\|b\\\\|c\\",
     "`",
     "` ` |` `",
-    "# head\n> quote\n---",
+    "- list\n# head\n> quote\n---",
 ]
 NAMES += ["http://example.org www.example.org me@example.org", "@team #1 :tada: $x$ ~~no~~ **b** __b__"]
-NAMES += ["[x]: http://example.org", "- list", "=1+1", "-2+3", "@SUM(A1)", "' =1+1", "\uff20SUM(A1)", "\u22121+1"]
+NAMES += ["[x]: http://example.org", "=1+1", "-2+3", "@SUM(A1)", "' =1+1", "\uff20SUM(A1)", "\u22121+1"]
 NAMES += ["a;=1+1;@x", 'a","=1+1', 'say "no", twice']
 NAMES += ["", "'", "None"]
 
