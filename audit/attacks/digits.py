@@ -101,7 +101,7 @@ def comb(x: NDArray[Any], y: NDArray[Any]) -> tuple[float, float, float]:
     transforms = [_waves(part, frequencies) / side.size for part, side in zip(inner, sides, strict=True)]
     differences = transforms[1] - transforms[0]
     best = int(np.abs(differences).argmax())
-    # Under equal laws the squared difference over this variance is exponential, and the largest of BINS near log(BINS).
+    # Under equal laws the squared difference over this variance is exponential; the largest of BINS is near log(BINS).
     power = float(np.abs(differences[best]) ** 2) / (1 / sides[0].size + 1 / sides[1].size)
     phase = float(np.angle(differences[best]) + 2 * np.pi * frequencies[best] * low)
     return float(np.sqrt(2 * power) - np.sqrt(2 * np.log(BINS))), float(frequencies[best]), phase

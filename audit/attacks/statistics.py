@@ -27,8 +27,9 @@ def of_entry(name: str, index: Index, read: Callable[[NDArray[Any]], NDArray[Any
 
 def agreement(cells: Sequence[Index], middles: Sequence[float], signs: Sequence[float]) -> Statistic:
     """Return the statistic of a joint event: the smallest distance by which all entries lie on one side."""
-    # `middles` lie half-way between the databases; `signs` point from `x` to `y`, over an entry's scale. With
-    # independent noise of equal scale ``all beyond t`` has the sum of the entries' losses, and sums have less.
+    # `middles` lie half-way between the databases; `signs` point from `x` to `y`, and may be divided by an entry's
+    # scale. With independent noise of equal scale, the loss of the event ``all beyond t`` is the sum of the entries'
+    # losses. Events of the sum of the entries have a smaller loss.
     sides = _sides(cells, middles, signs)
 
     def score(outputs: NDArray[Any]) -> Floats:

@@ -101,7 +101,7 @@ def _few(hits: NDArray[np.int64], runs: int, rates: Floats) -> Floats:
     """Return the normal quantile of the probability of more hits, at each rate."""
     hits, rates = np.broadcast_arrays(hits[..., None], rates)
     quantiles, below = np.empty(hits.shape), hits < runs * rates
-    # The smaller tail has all digits. If it underflows, Chernoff, or the first term, bounds what refutes less.
+    # The smaller tail has all digits. Where it underflows, a bound of it refutes less: Chernoff's, or the first term.
     some, rate = hits[below], rates[below]
     fewer, share = special.bdtr(some, runs, rate), some / runs
     least = -runs * (special.rel_entr(share, rate) + special.rel_entr(1 - share, 1 - rate))

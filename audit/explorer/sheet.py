@@ -41,7 +41,7 @@ class Input:
     """A setting that the reader can change."""
 
     key: str  # of its cell, ``system/query/level/quantity``
-    # Codes, which are distinct, and whole numbers are separated by blanks.
+    # "codes" are a text of distinct codes separated by blanks, and "numbers" one of whole numbers.
     kind: Literal["number", "integer", "flag", "choice", "codes", "numbers"]
     label: str  # key of the text of its name; LABEL.help is the key of a sentence, LABEL.CHOICE of a choice's name
     value: Value = None  # published value; None if `optional`: the sheet computes the cell of this key

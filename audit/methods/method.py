@@ -105,7 +105,7 @@ class Method(ABC):
 
     def main_confidence(self, choosing: IntArray) -> float:
         """Return the confidence of the best event: where events are chosen, a second one has a part of the error."""
-        return 1 - (1 - Event.share * bool(np.any(choosing > 0))) * (1 - self.confidence)
+        return 1 - (1 - Event.share) * (1 - self.confidence) if np.any(choosing > 0) else self.confidence
 
     def power(self, truth: Claim, choosing: IntArray, counting: IntArray, *, share: float = 1.0) -> Floats:
         """Return the probability to detect a loss of `truth`, shape (m,), if the event occurs in a `share` of runs."""

@@ -114,9 +114,7 @@ class Renyi(RegionMethod):
         promise, shift = self.claim.group(self.distance).budget, truth.group(self.distance).shift
         sizes = zip(choosing.tolist(), counting.tolist(), strict=True)
         confidence = self.main_confidence(choosing)
-        return np.array(
-            [divergence_power(promise, shift, chose, (count // 2,) * 2, confidence) for chose, count in sizes]
-        )
+        return np.array([divergence_power(promise, shift, chose, (n // 2,) * 2, confidence) for chose, n in sizes])
 
     def searched(self, families: tuple[Family, ...]) -> str:
         """Return the kinds of rules that are searched, in words."""

@@ -35,7 +35,7 @@ __all__ = ["FIRST", "answer", "as_before", "import_anew", "runs_anew"]
 
 COPIES = 2  # copies of either database in a process: state that is kept by memory address is built anew for each
 PROGRAM = "import sys; sys.path[:] = sys.argv[2:]; from audit.sampling.anew import answer; answer(int(sys.argv[1]))"
-OWN = tuple(str(Path(__file__).parents[2] / name) for name in ("audit", "algorithms"))  # draw nothing at import
+OWN = tuple(str(Path(__file__).parents[2] / name) for name in ("audit", "algorithms"))  # installed or not
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "purelib", "platlib")), *OWN)
 Outputs = list[NDArray[Any]]  # on x and on y
 
@@ -127,7 +127,7 @@ def answer(file: int) -> None:
             imported, reporting = Pipe(duplex=False)
             if child := os.fork():
                 reporting.close()
-                for name in imported.recv():  # at the first call, so that the next fork has them
+                for name in imported.recv():  # what the mechanism imported as it ran: the next fork has it already
                     with suppress(Exception):
                         import_module(name)
                 if os.waitpid(child, 0)[1]:

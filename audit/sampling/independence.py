@@ -104,8 +104,8 @@ def check_calls(
 def order_of(values: NDArray[Any]) -> str:
     """Return "rises", "falls", "repeats" or "numbers" if a column of a file is in an order beyond chance."""
     # All distinct orders of independent rows have the same probability. Two of them are monotonic; with d different
-    # values, equal rows are adjacent in d! of them. "numbers" is a column with each of n successive integers once: its
-    # probability is at most n! / n^n.
+    # values, equal rows are adjacent in d! of them. "numbers" is a column with each of n successive integers once, in
+    # any order: its probability is at most n! / n^n under any law.
     number = len(values)
     if values.dtype.kind in "iuf" and gammaln(number + 1) - number * math.log(max(number, 1)) < math.log(DEPENDENT):
         ordered = np.sort(values)

@@ -20,7 +20,8 @@ MOST, LONGEST = 5, 200  # different warnings in a result, and letters of each
 @contextmanager
 def watch(*databases: Any) -> Iterator[Counter[tuple[str, str]]]:
     """Collect all warnings, with their databases, instead of printing them; none becomes an exception."""
-    # A library may warn in every run. Changed databases are refused even after an error: later runs would be on others.
+    # A library may warn in every run. Changed databases are refused even after another error: later runs would not be
+    # on the pair.
     before, counts = contents(*databases), Counter[tuple[str, str]]()
 
     def collect(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

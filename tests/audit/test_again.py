@@ -119,7 +119,7 @@ def test_new_processes_share_no_draw_of_a_module_and_no_order_of_words(imported,
 
 
 def test_what_a_mechanism_imports_when_it_runs_is_imported_once(imported):
-    """Then each of ten processes of a next audit saves a third of a second."""
+    """Audits of the same mechanisms need no second import, which took most of the time."""
     kind = Kind(None)
     first, second = (runs_anew(as_before(imported.late)[0], ((PAIR.x, PAIR.y), kind), 2, ROOT, 1, 60) for _ in range(2))
     assert (float(first[0][1][0]), float(second[0][1][0])) == (0, 1)

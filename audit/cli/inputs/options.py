@@ -27,7 +27,7 @@ SETTINGS = {  # names that --set accepts besides the parameters of a mechanism
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Make each field of a dataclass parameter an option of typer, and call the command with the dataclass."""
     # An option is `Annotated[type, "help"]`. Its names, if they differ from the field's, and a dict of other arguments
-    # of typer come before the help. A bool is a flag without a --no- form. A docstring is the title of its section.
+    # of typer come before the help. A bool is a flag without a --no- form. The docstring is the section's title.
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
