@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -25,7 +26,7 @@ __all__ = ["audit"]
 
 NOT_OF_OUTPUTS = (  # options that do not apply to outputs of another program
     f"data {PERSONS} set cell cells people move_to add_row at replace_row epsilon rho preset stage pair size jobs "
-    "backend early store one_run"
+    "backend store one_run"
 )
 NOT_OF_ONE_RUN = (
     "cell cells move_to add_row replace_row size attack event early jobs backend store"  # not with --one-run
@@ -63,7 +64,11 @@ class RunOptions:
         f"Count one event, fixed before you saw these runs; this saves the runs that choose: {EVENTS}. A column's name "
         "may stand for output[3].",
     ] = None
-    early: Annotated[bool, "Stop as soon as the verdict is clear; --size is then the maximum."] = False
+    early: Annotated[
+        bool,
+        "Stop as soon as the verdict is clear; --size is then the maximum. Outputs in files may then be audited again "
+        "and again while the files grow.",
+    ] = False
     seed: Seed = None
     store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None
     timeout: Annotated[float | None, "Seconds after which the command stops everything."] = None
@@ -141,7 +146,7 @@ def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions
     from audit.claims import parse_claim
     from audit.cli.inputs.events import parse_event
     from audit.cli.inputs.tables import read_outputs
-    from audit.measure.loss import measure_loss_from_outputs
+    from audit.measure.loss import LOOKED_AT, measure_loss_from_outputs
 
     x, y = outputs.outputs_x, outputs.outputs_y
     if x is None or y is None:
@@ -151,12 +156,21 @@ def _of_outputs(outputs: OutputOptions, options: TargetOptions, runs: RunOptions
         raise ValueError(f"outputs from elsewhere need {needed}")
     relation: Any = options.relation
     promise = parse_claim(options.claim, relation)
-    (outputs_x, outputs_y), columns = read_outputs(x, y)
+    (outputs_x, outputs_y), columns = read_outputs(x, y, first=LOOKED_AT if runs.early else 0)
     about: dict[str, Any] = {"relation": relation, "distance": outputs.distance, "columns": columns}
     about |= {"label": f"outputs in {x.name} and {y.name}", "confidential": not options.public_data}
     event = None if runs.event is None else parse_event(runs.event, columns)
     settings: dict[str, Any] = {"attack": runs.attack, "event": event, "confidence": runs.confidence, "rng": runs.seed}
-    return AuditTask("outputs", partial(measure_loss_from_outputs, outputs_x, outputs_y, promise, **about, **settings))
+    settings["stop"] = "early" if runs.early else "fixed"
+
+    def audit() -> AuditResult:
+        result = measure_loss_from_outputs(outputs_x, outputs_y, promise, **about, **settings)
+        if runs.early:
+            given = len(outputs_x) + len(outputs_y)
+            print(f"plaudit: {result.size:,} of {given:,} runs: {result.notes[-1]}", file=sys.stderr)
+        return result
+
+    return AuditTask("outputs", audit)
 
 
 def _in_one_run(target: Target, promise: Claim, people: int, common: dict[str, Any]) -> AuditTask:

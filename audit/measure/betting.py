@@ -19,7 +19,7 @@ from audit.methods.method import Basis, Floats
 from audit.outputs import read_outputs
 from audit.results.audit_result import STOPPED
 from audit.sampling.independence import Spread, check_calls
-from audit.sampling.runs import GivenRuns, MechanismRuns
+from audit.sampling.runs import GivenRuns, Runs, fresh_outputs
 from audit.sampling.streams import Phase, stream
 from audit.values import unlike_numbers
 
@@ -34,7 +34,7 @@ AGAIN = 1.3  # ratio of runs between two such questions
 class _Past:
     """Outputs on `x` and on `y` from which rules are chosen."""
 
-    runs: MechanismRuns
+    runs: Runs
     outputs: list[NDArray[Any]]
 
     def given(self, number: int) -> GivenRuns:
@@ -59,35 +59,45 @@ class _Past:
         if in_words and self.runs.kind.shape is not None and any(unlike_numbers(side).any() for side in fresh):
             self.runs = replace(self.runs, kind=replace(self.runs.kind, shape=None))
             fresh = [side[unlike_numbers(side) == 0] for side in fresh]
-            self.outputs = [read_outputs(side, self.runs.kind) for side in self.outputs]
-            fresh = [read_outputs(side, self.runs.kind) for side in fresh]
+            self.outputs, fresh = (
+                [read_outputs(side, self.runs.kind) for side in some] for some in (self.outputs, fresh)
+            )
+            if isinstance(self.runs, GivenRuns):
+                self.runs = replace(
+                    self.runs, outputs=[read_outputs(side, self.runs.kind) for side in self.runs.outputs]
+                )
         self.outputs = [np.concatenate(both) for both in zip(self.outputs, fresh, strict=True)]
 
 
 def bet_on_runs(
-    runs: MechanismRuns,
+    runs: Runs,
     method: Bets,
     attack: Attack,
     event: Event | None,
     *,
+    first: list[NDArray[Any]],
     size: int,
     made: int,
     say: Callable[[str], None],
 ) -> tuple[Choice, list[str]]:
     """Bet on blocks of runs until the promise is refuted, a small violation would have been, or `size` runs are made.
 
-    The outputs so far choose the first rule; `made` runs were made so far, theirs included. Return the rule of
-    the last bet, with the counts of all, and remarks.
+    The `first` outputs choose the first rule; `made` runs were made so far, theirs included. Bets on given outputs end
+    with the last whole block, so that a longer file goes on with the same bets. Return the rule of the last bet, with
+    the counts of all, and remarks.
     """
-    past, coins = _Past(runs, runs.made), np.random.default_rng(stream(runs.root, Phase.COINS))
+    past, coins = _Past(runs, first), np.random.default_rng(stream(runs.root, Phase.COINS))
     chosen, last_question, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
     while made < size:
         block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
+        on_y = int(coins.binomial(block, 0.5))
+        sizes = (block - on_y, on_y)
+        if isinstance(past.runs, GivenRuns) and (np.array(past.runs.left) < sizes).any():
+            break
         try:
             again = not bettors or (event is None and past.teaches)
             following = _choice(past, method, attack, event, bettors, max(block, made)) if again else chosen
-            on_y = int(coins.binomial(block, 0.5))
-            fresh = past.runs.outputs((block - on_y, on_y), Phase.BET, betted)
+            fresh = fresh_outputs(past.runs, sizes, Phase.BET, betted)
         except KeyboardInterrupt:  # elsewhere it would leave half a bet
             if not betted:
                 raise
@@ -98,7 +108,7 @@ def bet_on_runs(
             chosen, bettors = following, bettors or [_Bettor() for _ in following.events]
             for bettor, tally in zip(bettors, _tallies(chosen, past.outputs), strict=True):
                 bettor.tally = tally
-        calls = past.runs.groups((block - on_y, on_y), Phase.BET)[0]
+        calls = past.runs.groups(sizes, Phase.BET)[0]
         for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
             bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
         if chosen.new is not None:

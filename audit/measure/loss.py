@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from audit.measure.betting import bet_on_runs
 from audit.measure.choice import Choice, choose_event, compare_calls, count_all, registered_choice
 from audit.measure.evaluation import check_again, check_question, evaluate, support_witness
 from audit.mechanism import Mechanism, check_mechanism
-from audit.methods.betting import Bets
+from audit.methods.betting import FIRST, TAUGHT, Bets
 from audit.methods.method import Method, method_for
 from audit.neighbors import NeighborPair, Unit
 from audit.outputs import Kind, kind_of, listed, read_outputs
@@ -40,6 +41,8 @@ from audit.sampling.watch import in_words, watch
 from audit.written import titles
 
 __all__ = ["measure_loss", "measure_loss_from_outputs"]
+
+LOOKED_AT = TAUGHT // 2  # given outputs on either database before the first bet
 
 
 def measure_loss(
@@ -141,16 +144,14 @@ def measure_loss(
     size = whole_number("size", size, least=LEAST)
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number other than 0, got {n_jobs!r}")
-    if stop not in ("fixed", "early"):
-        raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
-    choosing = 0 if event is not None or stop == "early" else _choosing_runs(size, selection)
+    early = _stops_early(stop)
+    choosing = 0 if event is not None or early else _choosing_runs(size, selection)
     options = (pair, claim, attack, event, size, selection, confidence, stop)
     question = "" if store is None else fingerprint(mechanism, source(mechanism), *options)
     root = seed_sequence(rng) if store is None else stored_seed(store, question, rng)
-    explored = max(1, size // (2 * CALLS)) if stop == "fixed" else 1
+    explored = 1 if early else max(1, size // (2 * CALLS))
     runs = MechanismRuns(pair, root, Kind(None), mechanism, n_jobs, explored=explored, before=as_before(mechanism))
     support = support_witness(mechanism, pair, claim)  # before the runs, as an error here would waste them
-    early = stop == "early"
     method, calls = (Bets if early else method_for)(claim, pair.distance, confidence), runs.counting_calls
 
     with watch(pair.x, pair.y) as warnings:
@@ -166,7 +167,8 @@ def measure_loss(
             advance(probes.made)
             if isinstance(method, Bets):
                 say = partial(advance, 0)
-                chosen, notes = bet_on_runs(runs, method, attack, event, size=size, made=probes.made, say=say)
+                first, made = probes.outputs, probes.made
+                chosen, notes = bet_on_runs(runs, method, attack, event, first=first, size=size, made=made, say=say)
             else:
                 teaching = choosing - probe_runs + sum(map(len, probes.outputs))
                 chosen = _counted_choice(runs, method, attack, event, size, choosing, teaching)
@@ -212,6 +214,7 @@ def measure_loss_from_outputs(
     selection: float = 0.3,
     confidence: float = 0.95,
     rng: Seed = None,
+    stop: Literal["fixed", "early"] = "fixed",
     label: str = "outputs given for two databases",
     confidential: bool = False,
     columns: Sequence[str] = (),
@@ -229,6 +232,10 @@ def measure_loss_from_outputs(
         As in `NeighborPair`.
     claim, attack, event, selection, confidence, rng
         As in `measure_loss`; the generator shuffles and thins.
+    stop : {"fixed", "early"}
+        With ``"early"`` you may ask again whenever outputs were added at the ends: each call repeats the bets of the
+        one before, and goes on. The bounds of all these calls hold together, if all other arguments stay as they are;
+        `rng` is then 0 by default. Six outputs on either database only show what outputs look like.
     columns : sequence of str
         Names of the columns of an output, for events. Default: those of data frames and structured arrays.
 
@@ -238,28 +245,52 @@ def measure_loss_from_outputs(
         With the verdict and the guarantee of `measure_loss`, for independent runs; its adjacency is ``"declared"``.
     """
     begun = time.perf_counter()
-    batches, kind = _batches(outputs_x, outputs_y, columns)
+    early = _stops_early(stop)
+    batches, kind = _batches(outputs_x, outputs_y, columns, early=early)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     pair = replace(pair, confidential=confidential)
     attack = check_question(claim, relation, attack, event, confidence)
-    runs = GivenRuns.shuffled(pair, seed_sequence(rng), kind, batches)
-    method = method_for(claim, distance, confidence)
-    chosen = registered_choice(event, runs) if event is not None else _choice(runs, method, attack, selection)
-    method = method_for(claim, distance, confidence, fewest=min(runs.left))
-    sizes = method.given_sizes(runs.left, np.random.default_rng(stream(runs.root, Phase.COINS)))
-    check_file(batches, lambda name: with_columns(name, kind.columns))
-    chosen = count_all(chosen, method, sizes, sum(map(len, batches)), chosen.selection)
-    parameters = {"runs_x": len(batches[0]), "runs_y": len(batches[1]), "selection": selection}
-    return check_again(evaluate(begun, method, chosen, **_facts(pair, runs.root, GIVEN_OUTPUTS, parameters)), chosen)
+    root, notes = seed_sequence(0 if early and rng is None else rng), list[str]()
+    parameters: dict[str, Any] = {"runs_x": len(batches[0]), "runs_y": len(batches[1])}
+    method = (Bets if early else method_for)(claim, distance, confidence)
+    if isinstance(method, Bets):
+        check_file(batches, lambda name: with_columns(name, kind.columns))
+        orders, looked_at = [np.arange(len(side)) for side in batches], [LOOKED_AT, LOOKED_AT]
+        first, size, say = [side[:LOOKED_AT] for side in batches], sys.maxsize, notes.append
+        runs = GivenRuns(pair, root, kind, batches, orders, looked_at)
+        chosen, _ = bet_on_runs(runs, method, attack, event, first=first, size=size, made=TAUGHT, say=say)
+        notes, parameters["stop"] = notes[-1:], stop
+    else:
+        runs = GivenRuns.shuffled(pair, root, kind, batches)
+        chosen = registered_choice(event, runs) if event is not None else _choice(runs, method, attack, selection)
+        method = method_for(claim, distance, confidence, fewest=min(runs.left))
+        sizes = method.given_sizes(runs.left, np.random.default_rng(stream(runs.root, Phase.COINS)))
+        check_file(batches, lambda name: with_columns(name, kind.columns))
+        chosen = count_all(chosen, method, sizes, sum(map(len, batches)), chosen.selection)
+        parameters["selection"] = selection
+    facts = _facts(pair, root, GIVEN_OUTPUTS, parameters)
+    result = check_again(evaluate(begun, method, chosen, **facts), chosen)
+    return replace(result, notes=(*result.notes, *notes))
 
 
-def _batches(outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str]) -> tuple[list[NDArray[Any]], Kind]:
+def _stops_early(stop: str) -> bool:
+    if stop not in ("fixed", "early"):
+        raise ValueError(f'stop must be "fixed" or "early", got {stop!r}')
+    return stop == "early"
+
+
+def _batches(
+    outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str], *, early: bool
+) -> tuple[list[NDArray[Any]], Kind]:
     """Return given outputs on either database and their kind; refuse those that independent runs would not give."""
-    given = [listed(outputs) for outputs in (outputs_x, outputs_y)]
-    kind = kind_of(given)
+    given: list[Any] = [listed(outputs) for outputs in (outputs_x, outputs_y)]
+    kind = kind_of([outputs[:LOOKED_AT] for outputs in given] if early else given)  # later ones must not change it
     x, y = batches = [read_outputs(outputs, kind) for outputs in given]
     if min(len(x), len(y)) == 0:
         raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")
+    if early and min(len(x), len(y)) < LOOKED_AT + FIRST:
+        least = LOOKED_AT + FIRST
+        raise ValueError(f"bets need at least {least} outputs on each database, got {len(x)} and {len(y)}")
     if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in batches:

@@ -18,7 +18,7 @@ from audit.events import Event, Statistic, WeightRule
 from audit.methods.method import LEAST_EXCESS, POWER, Basis, Counts, Floats, Method, guesses, register_method
 from audit.methods.variation import Variation
 
-__all__ = ["FIRST", "GUESSED", "SCORED", "Bets", "block_size", "prior"]
+__all__ = ["FIRST", "GUESSED", "SCORED", "TAUGHT", "Bets", "block_size", "prior"]
 
 LEVELS = 32  # most values of a score
 OFTENER = 1.25  # ratio of guesses that a rule for normal laws may make to those of the audit

@@ -21,7 +21,7 @@ from audit.sampling.checkpoint import BlockStore
 from audit.sampling.streams import Phase, halves, stream
 from audit.written import as_given
 
-__all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "scores"]
+__all__ = ["MORE", "GivenRuns", "MechanismRuns", "Runs", "fresh_outputs", "scores"]
 
 Floats = NDArray[np.float64]
 FEW = 64  # runs of a block that are also scored without the others
@@ -136,11 +136,6 @@ class MechanismRuns(_ReadRuns):
             return sizes
         return [max(0, size - len(side)) for size, side in zip(sizes, self.made, strict=True)]
 
-    def outputs(self, sizes: Sequence[int], *phase: int) -> list[NDArray[Any]]:
-        """Return fresh outputs on `x` and on `y`."""
-        none = np.empty(0, object) if self.kind.shape is None else np.empty((0, *self.kind.shape))
-        return [np.concatenate([none, *side]) for side in self.reduced(sizes, lambda outputs: outputs, *phase)]
-
     def _calls(self, *phase: int) -> int:
         """Return how many calls make the runs of a phase on either database: more if runs count or compare."""
         if phase[0] not in COUNTED:
@@ -208,8 +203,8 @@ class GivenRuns(_ReadRuns):
         return [keep(side) if len(side) else np.empty(0) for side in (self.outputs if outputs is None else outputs)]
 
     def groups(self, sizes: Sequence[int], *phase: int) -> list[list[NDArray[np.intp]]]:
-        """Return the sizes of groups of successive outputs that may depend on each other: pieces of those given."""
-        lengths = [len(outputs) for outputs in self.outputs]
+        """Return the sizes of groups of successive outputs that may depend on each other: pieces of all or of a bet."""
+        lengths = sizes if phase[:1] == (Phase.BET,) else [len(outputs) for outputs in self.outputs]
         numbers = [[max(1, min(pieces, length // 2)) for length in lengths] for pieces in PIECES]
         return [
             [np.diff(np.arange(one + 1) * length // one) for one, length in zip(number, lengths, strict=True)]
@@ -237,6 +232,12 @@ def scores(runs: Runs, sizes: Sequence[int], statistics: Sequence[Statistic], *p
 
     blocks = runs.reduced(sizes, reduce, *phase, written=True)
     return [np.concatenate([none, *part]) for part in blocks]
+
+
+def fresh_outputs(runs: Runs, sizes: Sequence[int], *phase: int) -> list[NDArray[Any]]:
+    """Return fresh outputs on `x` and on `y`."""
+    none = np.empty(0, object) if runs.kind.shape is None else np.empty((0, *runs.kind.shape))
+    return [np.concatenate([none, *side]) for side in runs.reduced(sizes, lambda outputs: outputs, *phase)]
 
 
 def _each(statistic: Statistic, outputs: NDArray[Any], first: NDArray[Any]) -> Floats:

@@ -57,14 +57,15 @@ def as_planned(truth):
 
 
 def audits_of(mechanism, claim, how, size, seeds, pair=COIN):
-    """Audits in one of three ways, one a seed; of outputs made elsewhere there are more on y."""
-    if how != "outputs":
+    """Audits in one of four ways, one a seed; of outputs made elsewhere there are more on y."""
+    if how not in ("outputs", "growing outputs"):
         return [measure_loss(mechanism, pair, claim, size=size, stop=how, rng=seed) for seed in seeds]
     results = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         x, y = (mechanism(data, runs, rng) for data, runs in ((0, size // 2 - size // 10), (1, size // 2 + size // 10)))
-        results.append(measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed))
+        stop = "early" if how == "growing outputs" else "fixed"
+        results.append(measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=seed, stop=stop))
     return results
 
 

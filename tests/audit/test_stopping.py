@@ -10,7 +10,7 @@ from audit.bounds.betting import Bet
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.events import Event, Statistic, ThresholdRule, WeightRule, cell
 from audit.measure import betting
-from audit.measure.loss import measure_loss
+from audit.measure.loss import measure_loss, measure_loss_from_outputs
 from audit.methods.betting import Bets, block_size
 from audit.results.files import write_json
 from audit.results.folder import read_audits
@@ -181,6 +181,44 @@ def test_other_outputs_than_numbers_teach_too(tmp_path):
     result = early(words, PureDP(1.0), store=tmp_path)
     assert result.verdict == early(later, PureDP(1.0)).verdict == "violated"
     assert early(words, PureDP(1.0), store=tmp_path).counts == result.counts
+
+
+@pytest.mark.parametrize("kind", ["pure", "zero-concentrated", "words that come later"])
+def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):
+    """So the bounds of all looks at a file that grows hold together; a file that is shuffled anew would not do so."""
+    mechanism, claim, _ = TIGHT.get(kind, TIGHT["pure"])
+    rng = np.random.default_rng(5)
+    x, y = (mechanism(data, 70, rng).tolist() for data in (0, 1))
+    if kind not in TIGHT:
+        y[30:] = [("no" if one else "yes") if rng.random() < 0.3 else one for one in y[30:]]
+    looks = [looked_at(x[:runs], y[:runs], claim) for runs in (14, 22, 40, 70)]
+    for scored in (True, False) if kind == "zero-concentrated" else (False,):
+        bets = [
+            basis["bets"]
+            for look in looks
+            for basis in (look.basis, *(other["basis"] for other in look.others))
+            if ("score" in basis["bets"][0]) == scored
+        ]
+        assert [bets[-1][: len(some)] for some in bets[:-1]] == bets[:-1]
+        assert 1 == len(bets[0]) < len(bets[1]) < len(bets[2]) < len(bets[3])
+    assert looks[-1].size <= 140
+    assert looks[-1].notes[-1].endswith("against the promise, 20 decide")
+    assert looked_at(x, y, claim, rng=1).basis != looks[-1].basis
+
+
+def looked_at(x, y, claim, **options):
+    return measure_loss_from_outputs(x, y, claim, relation="add_remove", stop="early", **options)
+
+
+def test_a_file_that_grows_ends_with_its_first_violation():
+    """A few more runs than the mechanism itself takes: bets on a file wait for a whole block."""
+    x, y = (np.tile([1 - bit, 1 - bit, bit, 1 - bit], 50).astype(float) for bit in (0, 1))
+    x, y = (np.random.default_rng(seed).permutation(side) for seed, side in enumerate((x, y)))
+    looks = [looked_at(x[:runs], y[:runs], PureDP(0.2)) for runs in (100, 200)]
+    assert looks[0].verdict == looks[1].verdict == "violated"
+    assert (looks[0].size, looks[0].measured) == (looks[1].size, looks[1].measured)
+    with refused_like(ValueError, "bets need at least 14 outputs on each database, got 14 and 13"):
+        looked_at(x[:14], y[:13], PureDP(1.0))
 
 
 def test_outputs_that_take_much_memory_are_dropped_and_the_rule_stays(monkeypatch):

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,10 @@ class Table:
             raise ValueError(f"{self.path} must hold at least one value, got none ({HEADER})")
 
     @classmethod
-    def read(cls, path: Path) -> Table:
-        """Read a file. It is opened only once, since it may be a pipe."""
+    def read(cls, path: Path, *, grows: bool = False) -> Table:
+        """Read a file, but no line without an end if it `grows`. It is opened only once, since it may be a pipe."""
         content = read_bytes(path, LARGEST_INPUT)
+        content = content[: content.rfind(b"\n") + 1] if grows else content
         if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
             raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
         text = decoded(path, content)
@@ -189,10 +190,13 @@ def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
     raise ValueError(f"{table.path} must hold one {what} a line, got {got}: {way_out}")
 
 
-def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
-    """Read outputs on two databases, one run a line: numbers, text, or records of both; and names of columns."""
+def read_outputs(*paths: Path, first: int = 0) -> tuple[list[Any], tuple[str, ...]]:
+    """Read outputs on two databases, one run a line: numbers, text, or records of both; and names of columns.
+
+    Of files that grow, the `first` lines decide what columns hold: all looks at these files read them alike.
+    """
     # The type of a column is inferred from both files together, so that it is the same in both.
-    files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path) for path in paths]
+    files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path, grows=first > 0) for path in paths]
     tables = [file for file in files if isinstance(file, Table)]
     where = " and ".join(str(table.path) for table in tables)
     words = [table for table in tables if table.numbers is None]
@@ -205,6 +209,8 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
     for table in tables:
         _check_order(table)
         _tell_reading(table)
+    if first:
+        _check_alike(tables, first)
     of_columns = names[0] if len(set(names)) == 1 and len(names[0]) > 1 else ()
     if not words:
         return [_alone(file.numbers) if isinstance(file, Table) else file for file in files], of_columns
@@ -218,6 +224,22 @@ def read_outputs(*paths: Path) -> tuple[list[Any], tuple[str, ...]]:
         ]
         records.append(columns[0] if len(columns) == 1 else list(zip(*columns, strict=True)))
     return records, of_columns
+
+
+def _check_alike(tables: Sequence[Table], first: int) -> None:
+    """Raise an error if a column begins with numbers, or with nothing, and goes on with something else."""
+    for place, columns in enumerate(zip(*(table.columns for table in tables), strict=False)):
+        begins = [field for column in columns for field in column[:first]]
+        numeric = is_numeric(begins)
+        if numeric or all(map(is_missing, begins)):
+            rule = f"must hold only {'numbers' if numeric else 'missing values'}, as its first {first} lines do"
+            for table in tables:
+                check = partial(_fits, numeric=numeric)
+                table.check(check, rule, "leave out --early, and audit once", place)
+
+
+def _fits(field: str, *, numeric: bool) -> bool:
+    return is_missing(field) or (numeric and _is_number(field))
 
 
 def _tell_reading(table: Table) -> None:

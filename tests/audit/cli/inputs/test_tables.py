@@ -31,6 +31,25 @@ def file(tmp_path):
     return write
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("a,b\n1,\n2,\n3,x\n", "x.csv must hold only missing values, as its first 2 lines do, got 'x' in column 'b'"),
+        ("a,b\n1,x\n2,y\nz,z\n", "must hold only numbers, as its first 2 lines do, got 'z' in column 'a' of line 4"),
+        ("a,b\n1,x\n2,y\n3,z", None),  # the last line may be half written
+    ],
+)
+def test_files_that_grow_are_read_as_before(file, lines, words):
+    x, y = file(lines), file("a,b\n1,\n2,\n", "y.csv")
+    if words is None:
+        assert tables.read_outputs(x, y, first=2)[0][0] == [(1.0, "x"), (2.0, "y")]
+        assert len(read_outputs(x, y)[0]) == 3
+        return
+    with refused_like(ValueError, words):
+        tables.read_outputs(x, y, first=2)
+    read_outputs(x, y)
+
+
 @pytest.mark.parametrize("word", ["NaN", "NA", "-Infinity", "NONE", "-.5e3", '""'])
 def test_a_value_in_the_first_line_is_data(file, word):
     (x, y) = read_outputs(file(f"{word}\n1\n2\n"), file(f"{word}\n1\n2\n", "y.csv"))
