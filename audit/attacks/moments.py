@@ -34,14 +34,19 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
 
 
 def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[Statistic]:
-    """Yield distances from the middle, and normal log-likelihood ratios, of entries whose moments clearly change."""
-    middle = explored.center + (explored.x.mean + explored.y.mean) / 2
-    for entry in map(int, explored.that_spread(MOST)):
+    """Yield distances from the middle, and normal log-likelihood ratios, of entries whose moments clearly change.
+
+    If an output is a single number, its distance is always tried: few runs hardly ever show a change clearly.
+    """
+    middle, changed = explored.center + (explored.x.mean + explored.y.mean) / 2, explored.that_spread(MOST)
+    for entry in [0] if explored.center.size == 1 else map(int, changed):
         # Codes of words have no distances. A value that is not a number is an event by itself.
         if entry in words or not all(is_number(side[:, entry]).all() for side in explored.held):
             continue
         yield distance_from(index_of(entry, explored.shape), float(middle[entry]))
-        varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in explored.held)
+        varied = entry in changed and all(
+            np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in explored.held
+        )
         if varied and min(explored.x.sd[entry], explored.y.sd[entry]) > 0:
             yield normal_ratio(explored, entry)
 

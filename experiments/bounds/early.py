@@ -14,7 +14,7 @@ from scipy import special, stats
 from audit import ZCDP, NeighborPair, measure_loss
 from audit.bounds.betting import score_growth, staked
 from audit.claims import Claim, parse_claim
-from audit.results.plots import BLACK, BLUE
+from audit.results.plots import BLACK, BLUE, GRAY
 from experiments.bounds.laws import coin, normal
 from experiments.drawing import CIRCLE, INFINITE, column, group_rows, head, line_key, name_rows
 from experiments.experiment import DATA, Checks, MarkdownTable, Numbers, between, most_misses
@@ -27,6 +27,12 @@ AT_MOST: dict[str, dict[str, float]] = DATA["runs"]["stopped_early"]  # medians 
 LIMIT: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 8, "linestyle": "none"}
 MEDIAN = {False: INFINITE | {"color": BLUE}, True: CIRCLE | {"markersize": 5}}  # whether half of the audits refute
 DRAWN = 1.1  # violations above it are drawn
+PANEL = "(b) runs until an audit that may stop early refutes the promise"
+OTHER: dict[str, Any] = {"color": GRAY, "markersize": 5, "linestyle": "none"}
+PRINTED = {  # tests of others, by their names in `published.json`
+    "MMD (2025), printed": OTHER | {"marker": "s"},
+    "APT (2026), asymptotic": OTHER | {"marker": "D", "markerfacecolor": "white"},
+}
 
 
 def stopped_early(
@@ -114,7 +120,8 @@ def check_early(numbers: Numbers) -> Checks:
             yield between(f"stopped early, {row['law']}, {factor:g} times the promise: median of runs", median, 0, most)
 
 
-def draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
+def draw_early(ax: Axes, rows: list[dict[str, Any]], words: str = PANEL) -> None:
+    """Draw runs until promises are refuted, by ours and, if a row has them, by tests of others."""
     columns = {"limit": 30, "median": 66, "80%": 100}
     for place, row in enumerate(rows):
         median, most = (needed_runs(row, share) for share in (0.5, 0.8))
@@ -122,13 +129,18 @@ def draw_early(ax: Axes, rows: list[dict[str, Any]]) -> None:
         ax.plot(row["limit"], place, **LIMIT)
         ax.plot([min(median, end), end], [place, place], color=BLUE, linewidth=1.1)
         ax.plot(*((median, place) if math.isfinite(median) else (end, place)), **MEDIAN[math.isfinite(median)])
+        for source, runs in row.get("printed", {}).items():
+            ax.plot(runs, place, **PRINTED[source])
         for value, points in zip((row["limit"], median, most), columns.values(), strict=True):
             column(ax, place, f"{value:,.0f}" if math.isfinite(value) else f"> {BUDGETS[-1] / 1000:g}k", points)
-    for words, points in columns.items():
-        column(ax, -1.2, words, points, style="italic")
-    group_rows(ax, -1.2, "law: true loss / promise", style="italic")
-    name_rows(ax, [f"{row['law']}: {_times(row['factor'])}" for row in rows], top=-1.8)
+    for name, points in columns.items():
+        column(ax, -1.2, name, points, style="italic")
+    names = [f"{row['law']}: {_times(row['factor'])}" if "factor" in row else row["law"] for row in rows]
+    printed = any("printed" in row for row in rows)
+    group_rows(ax, -1.2, "noise of a mean" if printed else "law: true loss / promise", style="italic")
+    name_rows(ax, names, top=-1.8)
     handles = [line_key("best bet if the law is known", **LIMIT), line_key("median", **MEDIAN[True])]
     handles.append(line_key("to 80% of audits", color=BLUE, linewidth=1.1))
-    head(ax, "(b) runs until an audit that may stop early refutes the promise", handles, ncols=3, x=-0.4)
+    handles += [line_key(source, **look) for source, look in PRINTED.items() if printed]
+    head(ax, words, handles, ncols=2 if printed else 3, x=-0.4)
     ax.set(xscale="log", xlim=(5, BUDGETS[-1] * 1.3), xlabel="runs in all (log scale)")

@@ -36,6 +36,7 @@ from audit.planning import Design
 from audit.results.plots import BLACK, BLUE, GRAY, PALE
 from experiments.bounds.early import DRAWN, FACTORS, check_early, draw_early, needed_runs, stopped_early
 from experiments.bounds.laws import coin, normal
+from experiments.bounds.sequential import check_printed, fewer_than_printed, on_printed_cases
 from experiments.drawing import bar_key, column, group_rows, head, line_key, name_rows, own_keys, page, styles
 from experiments.experiment import Check, Checks, Numbers, between, load_data, most_misses, near
 
@@ -106,6 +107,7 @@ def run(*, quick: bool, seed: int, jobs: int) -> Numbers:
             for people in sorted({1, math.ceil(2 / epsilon)})
         ],
         "early": stopped_early(FACTORS[::4] if quick else FACTORS, 2 if quick else 20, early, parallel),
+        "published": on_printed_cases(2 if quick else 20, np.random.SeedSequence(seed, spawn_key=(4,)), parallel),
         "rows": _simulated(CASES["quick"] if quick else CASES["full"] + CASES["kept"], root, parallel),
         "curves": curves,
         "quick": quick,
@@ -211,6 +213,7 @@ def _audit(case: Case, size: int, root: np.random.SeedSequence) -> bool:
 def check(numbers: Numbers) -> Checks:
     yield from _check_proved(numbers)
     yield from check_early(numbers)
+    yield from check_printed(numbers)
     for row in numbers["rows"]:
         share = row["seen"] / row["audits"]
         if row["violation"] == 1:
@@ -255,6 +258,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
     needed = {(row["epsilon"], row["people"] > 1): row for row in numbers["needed"]}
     one, group = needed[CLAIMED, False], needed[CLAIMED, True]
     early = {row["law"]: needed_runs(row, 0.5) for row in numbers["early"] if row["factor"] == 2}
+    fewer, printed = fewer_than_printed(numbers)
     cases = [row for row in numbers["rows"] if row["violation"] > 1]
     apart = [100 * (row["seen"] / row["audits"] - row["planned"]) for row in cases]
     mean_apart, most_apart = np.mean(np.abs(apart)), max(apart, key=abs)
@@ -276,10 +280,12 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     early = [row for row in numbers["early"] if float(row["factor"]) > DRAWN]
-    heights = [2.6, *(0.16 * len(part) + 0.4 for part in (early, rows))]
-    figure, (top, middle, below) = page(3.0 + sum(heights), 3, 1, heights=heights)
+    published = numbers["published"]
+    heights = [2.6, *(0.16 * len(part) + 0.4 for part in (early, published, rows))]
+    figure, (top, middle, third, below) = page(4.0 + sum(heights), 4, 1, heights=heights)
     _draw_needed(top, numbers["needed"])
     draw_early(middle, early)
+    draw_early(third, published, "(c) the same on the cases of other sequential tests")
     _draw_differences(below, rows)
     return figure
 
@@ -318,5 +324,5 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     name_rows(ax, [row["case"] for row in rows], top=-1.8)
     handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", GRAY, alpha=0.25)]
     handles += [line_key(kind, **look) for kind, look in STYLES.items()]
-    head(ax, "(c) simulated power less planned power", handles, ncols=5, x=-0.4)
+    head(ax, "(d) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")

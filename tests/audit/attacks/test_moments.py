@@ -65,18 +65,23 @@ def test_two_entries_whose_correlation_turns_are_found(correlation, entries):
 
 
 def test_equal_laws_and_entries_that_only_shift_give_nothing():
-    """False alarm: 3 standard errors beyond the largest of as many by chance, in five laws."""
+    """False alarm: 3 standard errors beyond the largest of as many by chance, in four laws."""
     rng = np.random.default_rng(5)
     for law in (
         lambda: rng.normal(size=(RUNS, 40)),
         lambda: rng.laplace(size=(RUNS, 40)),
         lambda: rng.integers(0, 2, (RUNS, 60)),
         lambda: np.zeros((RUNS, 3)),
-        lambda: rng.normal(size=RUNS),
     ):
         assert names(found(law(), law())) == []
     x, y = rng.laplace(size=(2, RUNS, 5))
     assert names(found(x, y + 0.5)) == []
+
+
+def test_the_distance_of_a_single_number_is_tried_before_its_spread_clearly_changes():
+    x, y = np.random.default_rng(5).normal(0, [[2], [1]], (2, 60))
+    (distance,) = names(found(x, y))
+    assert distance.startswith("distance of output from ")
 
 
 def test_a_product_is_in_standard_deviations_and_0_for_what_is_no_number():
