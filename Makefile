@@ -103,7 +103,7 @@ $(LIBRARIES)/outputs: experiments/others/libraries.txt experiments/others/librar
 	@$(PYTHON) -m venv $(LIBRARIES)/environment
 	@$(LIBRARIES)/environment/bin/pip --disable-pip-version-check install --quiet --requirement experiments/others/libraries.txt \
 	  $(if $(TORCH),--requirement experiments/others/libraries_torch.txt) --editable . pytest hypothesis
-	$(LIBRARIES)/environment/bin/python -m pytest tests/audit/adapters
+	$(LIBRARIES)/environment/bin/python -m pytest -m "slow or not slow" tests/audit/adapters  # 10 minutes
 	$(LIBRARIES)/environment/bin/python -P experiments/others/libraries_outputs.py $@  # -P: what stands beside it is none of theirs
 
 libraries: .venv/installed-dev $(LIBRARIES)/outputs
