@@ -28,6 +28,7 @@ RUNS = 20  # fewest runs on either database for a test
 GLIMPSE = 2**17  # numbers of either database that are compared
 CLEARLY = 2.5  # scaled distance of two distribution functions that equal laws exceed with probability 7e-6
 MOST = 3  # values whose number in an output is counted
+TWICE = 1.4  # standard errors by which a value differs that is seen twice on one database only
 SPREAD = 1 / 2  # largest share of one entry in a value's change: above it, that entry suffices
 # For changes of scale:
 TAUGHT = 2**18  # numbers of either database from which weights are learned
@@ -51,17 +52,16 @@ def candidates(exploration: Exploration) -> Iterator[Statistic]:
         scales = list(search_scales(explored))
     yield from scales
     sides = explored.first(GLIMPSE)
-    if min(map(len, sides)) < RUNS:
-        return
+    few = min(map(len, sides)) < RUNS  # then nothing differs clearly, and the value that differs most is tried anyway
     for read, value, overall in _readings(exploration.reading):
         x, y = map(read, sides)
-        for name, function in overall.items():
+        for name, function in ({} if few else overall).items():
             on_x, on_y = (np.sort(function(side)) for side in (x, y))
             both = np.concatenate([on_x, on_y])
             apart = np.searchsorted(on_x, both, "right") / len(x) - np.searchsorted(on_y, both, "right") / len(y)
             if np.abs(apart).max() * np.sqrt(len(x) * len(y) / len(both)) >= CLEARLY:
                 yield _statistic(name, read, function)
-        for held in _held_values(x, y):
+        for held in _held_values(x, y, few=few):
             yield _statistic(f"entries that are {value(held)}", read, partial(_holding, held))
 
 
@@ -107,16 +107,18 @@ OF_NUMBERS: dict[str, Function] = {
 }
 
 
-def _held_values(x: Floats, y: Floats) -> Iterator[float]:
+def _held_values(x: Floats, y: Floats, *, few: bool) -> Iterator[float]:
     """Yield the values that clearly more entries have on one database, unless one entry makes most of the change."""
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
     change = np.abs(on_y / len(y) - on_x / len(x)) / np.sqrt(on_x / len(x) ** 2 + on_y / len(y) ** 2)
     change[np.isnan(values)] = 0.0
-    for value in largest(change, MOST):
+    for value in largest(change, 1 if few else MOST):
         by_entry = (places[len(x) :] == value).mean(axis=0) - (places[: len(x)] == value).mean(axis=0)
-        if change[value] >= clearly(values.size) and np.abs(by_entry).max() <= SPREAD * np.abs(by_entry.sum()):
+        if change[value] >= (TWICE if few else clearly(values.size)) and np.abs(by_entry).max() <= SPREAD * np.abs(
+            by_entry.sum()
+        ):
             yield float(values[value])
 
 
