@@ -36,6 +36,7 @@ class _Past:
 
     runs: Runs
     outputs: list[NDArray[Any]]
+    seen: list[NDArray[Any]]  # the same, as the last rule reads them
 
     def given(self, number: int) -> GivenRuns:
         """Return these outputs as a source for the choice of a rule."""
@@ -56,17 +57,19 @@ class _Past:
 
     def add(self, fresh: list[NDArray[Any]], *, in_words: bool) -> None:
         """Keep more outputs; if they are not the expected numbers, all later ones are read as text, if `in_words`."""
-        if in_words and self.runs.kind.shape is not None and any(unlike_numbers(side).any() for side in fresh):
-            self.runs = replace(self.runs, kind=replace(self.runs.kind, shape=None))
-            fresh = [side[unlike_numbers(side) == 0] for side in fresh]
-            self.outputs, fresh = (
-                [read_outputs(side, self.runs.kind) for side in some] for some in (self.outputs, fresh)
-            )
-            if isinstance(self.runs, GivenRuns):
-                self.runs = replace(
-                    self.runs, outputs=[read_outputs(side, self.runs.kind) for side in self.runs.outputs]
-                )
-        self.outputs = [np.concatenate(both) for both in zip(self.outputs, fresh, strict=True)]
+        self.seen = self.outputs = [np.concatenate(both) for both in zip(self.outputs, fresh, strict=True)]
+        unlike = [unlike_numbers(side) for side in fresh] if self.runs.kind.shape is not None else []
+        if not (in_words and self.teaches and any(side.any() for side in unlike)):
+            return
+        kind = replace(self.runs.kind, shape=None)
+        if isinstance(self.runs, GivenRuns):
+            texts = [read_outputs(side, kind) for side in self.runs.given]
+            self.runs = replace(self.runs, kind=kind, outputs=texts)
+            self.outputs = [side[:used] for side, used in zip(texts, self.runs.used, strict=True)]
+        else:  # codes of words do not tell them
+            self.runs = replace(self.runs, kind=kind)
+            known = [side[unlike_numbers(side) == 0] for side in self.outputs]
+            self.outputs = [read_outputs(side, kind) for side in known]
 
 
 def bet_on_runs(
@@ -82,18 +85,25 @@ def bet_on_runs(
 ) -> tuple[Choice, list[str]]:
     """Bet on blocks of runs until the promise is refuted, a small violation would have been, or `size` runs are made.
 
-    The `first` outputs choose the first rule; `made` runs were made so far, theirs included. Bets on given outputs end
-    with the last whole block, so that a longer file goes on with the same bets. Return the rule of the last bet, with
-    the counts of all, and remarks.
+    The `first` outputs choose the first rule; `made` runs were made so far, theirs included. Return the rule of the
+    last bet, with the counts of all, and remarks.
+
+    Given outputs are bet on in their order, in whole blocks, so that a longer file goes on with the same bets. No coin
+    picked their databases, so each block takes equally many of either: money grows by a factor with a mean for either
+    database, and if the mean of both is at most 1, so is their product.
     """
-    past, coins = _Past(runs, first), np.random.default_rng(stream(runs.root, Phase.COINS))
+    past, coins = _Past(runs, first, first), np.random.default_rng(stream(runs.root, Phase.COINS))
     chosen, last_question, notes, bettors, betted = Choice(()), made, list[str](), list[_Bettor](), 0
     while made < size:
         block = min(block_size(made, size), max(FIRST, KEPT // past.cells))
-        on_y = int(coins.binomial(block, 0.5))
-        sizes = (block - on_y, on_y)
-        if isinstance(past.runs, GivenRuns) and (np.array(past.runs.left) < sizes).any():
-            break
+        if isinstance(past.runs, GivenRuns):
+            on_y = block // 2
+            sizes = (on_y, on_y)
+            if min(past.runs.left) < on_y:
+                break
+        else:
+            on_y = int(coins.binomial(block, 0.5))
+            sizes = (block - on_y, on_y)
         try:
             again = not bettors or (event is None and past.teaches)
             following = _choice(past, method, attack, event, bettors, max(block, made)) if again else chosen
@@ -112,11 +122,11 @@ def bet_on_runs(
         for bettor, one, now in zip(bettors, chosen.events, _tallies(chosen, fresh), strict=True):
             bettor.bet(one.event.rule, now, _spread(chosen, one.event, fresh, calls))
         if chosen.new is not None:
-            chosen.unlike[0] += block
+            chosen.unlike[0] += sum(sizes)
             chosen.unlike[1] += sum(float(side.sum()) for side in chosen.runs.scored(chosen.new, fresh))
         if past.teaches:
             past.add(fresh, in_words=event is None)
-        made, betted = made + block, betted + 1
+        made, betted = made + sum(sizes), betted + 1
         totals = [
             (bettor.counted.counts, bettor.basis(one)) for bettor, one in zip(bettors, chosen.events, strict=True)
         ]
@@ -130,7 +140,7 @@ def bet_on_runs(
             if chosen.unseen().get("unseen", 0.0) <= UNSEEN and method.settled(*totals[0]):
                 break
     for place, one in enumerate(chosen.events):
-        sides = [one.event.rule.guess(side) for side in chosen.runs.scored(one.event.statistic, past.outputs)]
+        sides = [one.event.rule.guess(side) for side in chosen.runs.scored(one.event.statistic, past.seen)]
         check_calls("the guess", sides, [np.ones(len(side), int) for side in sides])  # calls may depend on each other
         chosen.guessed[place] = sides
     bases = [bettor.basis(one) | chosen.unseen() for bettor, one in zip(bettors, chosen.events, strict=True)]

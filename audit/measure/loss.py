@@ -222,7 +222,8 @@ def measure_loss_from_outputs(
     """Report the largest privacy loss that outputs prove, for a mechanism that runs elsewhere.
 
     No coin picked the databases of these runs: for pure and approximate privacy the audit thins them to numbers of runs
-    that fair coins pick. With fewer than 150 counting runs on either database, it tests the two probabilities instead.
+    that fair coins pick, unless it may stop early. With fewer than 150 counting runs on either database, it tests the
+    two probabilities instead.
 
     Parameters
     ----------
@@ -234,8 +235,9 @@ def measure_loss_from_outputs(
         As in `measure_loss`; the generator shuffles and thins.
     stop : {"fixed", "early"}
         With ``"early"`` you may ask again whenever outputs were added at the ends: each call repeats the bets of the
-        one before, and goes on. The bounds of all these calls hold together, if all other arguments stay as they are;
-        `rng` is then 0 by default. Six outputs on either database only show what outputs look like.
+        one before, and goes on. The bounds of all these calls hold together, if all other arguments stay as they are.
+        Then `rng` is a seed, 0 by default; `selection` is not used; and outputs are a list, or an array of numbers. The
+        first six on either database do not count: they show what outputs look like, and teach.
     columns : sequence of str
         Names of the columns of an output, for events. Default: those of data frames and structured arrays.
 
@@ -243,13 +245,22 @@ def measure_loss_from_outputs(
     -------
     AuditResult
         With the verdict and the guarantee of `measure_loss`, for independent runs; its adjacency is ``"declared"``.
+
+    Raises
+    ------
+    ValueError
+        If there are too few outputs, or those of one database depend on each other, or have another type as a whole.
+        With ``stop="early"`` also if `rng` is a generator, or if later outputs could change how the first are read.
     """
     begun = time.perf_counter()
     early = _stops_early(stop)
-    batches, kind = _batches(outputs_x, outputs_y, columns, early=early)
+    given: list[Any] = [listed(outputs) for outputs in (outputs_x, outputs_y)]
+    batches, kind = _batches(given, columns, early=early)
     pair = NeighborPair.declared(None, None, relation, distance=distance, unit=unit, label=label)
     pair = replace(pair, confidential=confidential)
     attack = check_question(claim, relation, attack, event, confidence)
+    if early and isinstance(rng, np.random.Generator):
+        raise ValueError("rng must be a seed, as the next call repeats this one, got a Generator")
     root, notes = seed_sequence(0 if early and rng is None else rng), list[str]()
     parameters: dict[str, Any] = {"runs_x": len(batches[0]), "runs_y": len(batches[1])}
     method = (Bets if early else method_for)(claim, distance, confidence)
@@ -257,9 +268,9 @@ def measure_loss_from_outputs(
         check_file(batches, lambda name: with_columns(name, kind.columns))
         orders, looked_at = [np.arange(len(side)) for side in batches], [LOOKED_AT, LOOKED_AT]
         first, size, say = [side[:LOOKED_AT] for side in batches], sys.maxsize, notes.append
-        runs = GivenRuns(pair, root, kind, batches, orders, looked_at)
-        chosen, _ = bet_on_runs(runs, method, attack, event, first=first, size=size, made=TAUGHT, say=say)
-        notes, parameters["stop"] = notes[-1:], stop
+        runs = GivenRuns(pair, root, kind, batches, orders, looked_at, given=given)
+        chosen, stopped = bet_on_runs(runs, method, attack, event, first=first, size=size, made=TAUGHT, say=say)
+        notes, parameters["stop"] = [*stopped, *notes[-1:]], stop
     else:
         runs = GivenRuns.shuffled(pair, root, kind, batches)
         chosen = registered_choice(event, runs) if event is not None else _choice(runs, method, attack, selection)
@@ -279,23 +290,39 @@ def _stops_early(stop: str) -> bool:
     return stop == "early"
 
 
-def _batches(
-    outputs_x: ArrayLike, outputs_y: ArrayLike, columns: Sequence[str], *, early: bool
-) -> tuple[list[NDArray[Any]], Kind]:
+def _batches(given: list[Any], columns: Sequence[str], *, early: bool) -> tuple[list[NDArray[Any]], Kind]:
     """Return given outputs on either database and their kind; refuse those that independent runs would not give."""
-    given: list[Any] = [listed(outputs) for outputs in (outputs_x, outputs_y)]
-    kind = kind_of([outputs[:LOOKED_AT] for outputs in given] if early else given)  # later ones must not change it
+    if early:  # later outputs must not change how the first are read
+        for outputs in given:
+            array = isinstance(outputs, np.ndarray) and outputs.ndim and outputs.dtype.kind in "biuf"
+            if not array and not isinstance(outputs, list | tuple):
+                got = f"{type(outputs).__name__} of {getattr(outputs, 'dtype', 'any type')}"
+                raise ValueError(f"outputs that may grow must be a list, or an array of numbers, got {got}")
+        kind = kind_of([outputs[:LOOKED_AT] for outputs in given])
+    else:
+        kind = kind_of(given)
+        on_x, on_y = ([getattr(one, "kind", "") in "biuf" for one in _types(outputs)] for outputs in given)
+        if len(on_x) == len(on_y) and on_x != on_y:  # a single word makes all numbers words: that is no loss
+            got = " and ".join(", ".join(map(str, _types(outputs))) for outputs in given)
+            raise ValueError(f"outputs must have the same type on both databases, got {got}: lists may hold both")
     x, y = batches = [read_outputs(outputs, kind) for outputs in given]
+    if early and kind.shape is not None:
+        x, y = batches = [side.astype(np.float64) for side in batches]
     if min(len(x), len(y)) == 0:
         raise ValueError(f"there must be outputs on both databases, got {len(x)} and {len(y)}")
-    if early and min(len(x), len(y)) < LOOKED_AT + FIRST:
-        least = LOOKED_AT + FIRST
+    if early and min(len(x), len(y)) < LOOKED_AT + FIRST // 2:
+        least = LOOKED_AT + FIRST // 2
         raise ValueError(f"bets need at least {least} outputs on each database, got {len(x)} and {len(y)}")
     if np.array_equal(x, y) and chance_of_repeat(x) < CHANCE:
         raise ValueError("outputs are the same on both databases: the two must not share a random stream")
     for outputs in batches:
         check_not_copied(outputs)
     return batches, replace(kind, columns=titles(columns) or kind.columns)
+
+
+def _types(outputs: Any) -> list[Any]:
+    """Return the types of the columns of a table, or the one of an array; none of a list."""
+    return [outputs.dtype] if hasattr(outputs, "dtype") else list(getattr(outputs, "dtypes", []))
 
 
 def _choice(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:

@@ -43,7 +43,8 @@ class Bets(Method):
     theorem = (
         "A fair coin picks the database of every run, a rule guesses it, and a gambler bets on right guesses at odds "
         "that are fair if the promise holds. Rule and stake follow from earlier runs. A promise of rho is also bet on "
-        "with a score, as it limits a divergence. The bound holds whenever the audit stops."
+        "with a score, as it limits a divergence. The bound holds whenever the audit stops. No coin "
+        "picks given outputs: each bet takes equally many of either database."
     )
     counted = "rules that guess the database"
     sources: ClassVar[tuple[str, ...]] = ("robbins", "waudby", "kairouz", "birrell")

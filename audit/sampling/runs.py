@@ -167,6 +167,7 @@ class GivenRuns(_ReadRuns):
     orders: Sequence[NDArray[np.intp]]
     used: list[int] = field(default_factory=lambda: [0, 0])
     mechanism: Mechanism | None = None  # that made them, if it is known
+    given: Sequence[Any] = ()  # the outputs before they were read, if they may be read anew
 
     @classmethod
     def shuffled(

@@ -188,10 +188,11 @@ def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):
     """So the bounds of all looks at a file that grows hold together; a file that is shuffled anew would not do so."""
     mechanism, claim, _ = TIGHT.get(kind, TIGHT["pure"])
     rng = np.random.default_rng(5)
-    x, y = (mechanism(data, 70, rng).tolist() for data in (0, 1))
+    last = 70 if kind in TIGHT else 110
+    x, y = (mechanism(data, last, rng).tolist() for data in (0, 1))
     if kind not in TIGHT:
-        y[30:] = [("no" if one else "yes") if rng.random() < 0.3 else one for one in y[30:]]
-    looks = [looked_at(x[:runs], y[:runs], claim) for runs in (14, 22, 40, 70)]
+        y[30:] = [("no" if one else "yes") if rng.random() < 0.7 else one for one in y[30:]]
+    looks = [looked_at(x[:runs], y[:runs], claim) for runs in (10, 22, 40, last)]
     for scored in (True, False) if kind == "zero-concentrated" else (False,):
         bets = [
             basis["bets"]
@@ -201,9 +202,10 @@ def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):
         ]
         assert [bets[-1][: len(some)] for some in bets[:-1]] == bets[:-1]
         assert 1 == len(bets[0]) < len(bets[1]) < len(bets[2]) < len(bets[3])
-    assert looks[-1].size <= 140
+    assert looks[-1].size <= 2 * last
     assert looks[-1].notes[-1].endswith("against the promise, 20 decide")
-    assert looked_at(x, y, claim, rng=1).basis != looks[-1].basis
+    assert looks[-1].counts["x"]["runs"] == looks[-1].counts["y"]["runs"]  # as no coin picks them
+    assert (looks[-1].verdict == "violated") == (kind not in TIGHT)  # words are told although numbers came first
 
 
 def looked_at(x, y, claim, **options):
@@ -217,8 +219,24 @@ def test_a_file_that_grows_ends_with_its_first_violation():
     looks = [looked_at(x[:runs], y[:runs], PureDP(0.2)) for runs in (100, 200)]
     assert looks[0].verdict == looks[1].verdict == "violated"
     assert (looks[0].size, looks[0].measured) == (looks[1].size, looks[1].measured)
-    with refused_like(ValueError, "bets need at least 14 outputs on each database, got 14 and 13"):
-        looked_at(x[:14], y[:13], PureDP(1.0))
+    for words, outputs, options in (
+        ("bets need at least 10 outputs on each database, got 10 and 9", (x[:10], y[:9]), {}),
+        ("a list, or an array of numbers, got ndarray of <U32", (x.astype(str), y.astype(str)), {}),
+        (
+            "rng must be a seed, as the next call repeats this one, got a Generator",
+            (x, y),
+            {"rng": np.random.default_rng()},
+        ),
+    ):
+        with refused_like(ValueError, words):
+            looked_at(*outputs, PureDP(1.0), **options)
+
+
+@pytest.mark.parametrize("runs", [45, 51])
+def test_a_word_in_the_last_bet_is_no_error(runs):
+    x, y = ([*np.random.default_rng(1).normal(size=(2, 70, 2)), [[0.0]], [[1.0]]]).tolist()
+    y[40] = "err"
+    assert looked_at(x[:runs], y[:runs], PureDP(1.0)).size > 80
 
 
 def test_outputs_that_take_much_memory_are_dropped_and_the_rule_stays(monkeypatch):

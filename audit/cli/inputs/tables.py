@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ class Table:
     def read(cls, path: Path, *, grows: bool = False) -> Table:
         """Read a file, but no line without an end if it `grows`. It is opened only once, since it may be a pipe."""
         content = read_bytes(path, LARGEST_INPUT)
-        content = content[: content.rfind(b"\n") + 1] if grows else content
+        content = content[: max(map(content.rfind, (b"\n", b"\r"))) + 1] if grows else content
         if (values := content.count(b",") + max(map(content.count, (b"\n", b"\r")))) > MOST_VALUES:
             raise ValueError(f"{path} must hold at most {MOST_VALUES} values, got {values} commas and lines")
         text = decoded(path, content)
@@ -193,7 +193,8 @@ def _column(table: Table, what: str, ways: str = "") -> NDArray[np.float64]:
 def read_outputs(*paths: Path, first: int = 0) -> tuple[list[Any], tuple[str, ...]]:
     """Read outputs on two databases, one run a line: numbers, text, or records of both; and names of columns.
 
-    Of files that grow, the `first` lines decide what columns hold: all looks at these files read them alike.
+    Of files that grow, the `first` lines of both decide what columns hold, and columns that are empty there are left
+    out: all looks at these files read them alike.
     """
     # The type of a column is inferred from both files together, so that it is the same in both.
     files = [_read_npy(path) if path.suffix == ".npy" else Table.read(path, grows=first > 0) for path in paths]
@@ -209,8 +210,11 @@ def read_outputs(*paths: Path, first: int = 0) -> tuple[list[Any], tuple[str, ..
     for table in tables:
         _check_order(table)
         _tell_reading(table)
-    if first:
-        _check_alike(tables, first)
+    widths = {len(table.columns) if table.numbers is None else table.numbers.shape[1] for table in tables}
+    if len(widths) > 1:
+        raise ValueError(f"{where} must have the same number of columns, got {' and '.join(map(str, sorted(widths)))}")
+    if first and len(tables) == len(files):
+        return _read_alike(tables, first, where)
     of_columns = names[0] if len(set(names)) == 1 and len(names[0]) > 1 else ()
     if not words:
         return [_alone(file.numbers) if isinstance(file, Table) else file for file in files], of_columns
@@ -226,20 +230,26 @@ def read_outputs(*paths: Path, first: int = 0) -> tuple[list[Any], tuple[str, ..
     return records, of_columns
 
 
-def _check_alike(tables: Sequence[Table], first: int) -> None:
-    """Raise an error if a column begins with numbers, or with nothing, and goes on with something else."""
-    for place, columns in enumerate(zip(*(table.columns for table in tables), strict=False)):
+def _read_alike(tables: Sequence[Table], first: int, where: str) -> tuple[list[Any], tuple[str, ...]]:
+    """Return outputs of files that grow, and names of columns, read as the first lines of both decide."""
+    kept, names = [], []
+    for place, columns in enumerate(zip(*(table.columns for table in tables), strict=True)):
         begins = [field for column in columns for field in column[:first]]
-        numeric = is_numeric(begins)
-        if numeric or all(map(is_missing, begins)):
-            rule = f"must hold only {'numbers' if numeric else 'missing values'}, as its first {first} lines do"
+        if all(map(is_missing, begins)):
+            print(f"{where}: {tables[0].title(place)} is left out: {first} lines begin without it", file=sys.stderr)
+            continue
+        if numeric := is_numeric(begins):
             for table in tables:
-                check = partial(_fits, numeric=numeric)
-                table.check(check, rule, "leave out --early, and audit once", place)
+                rule = f"must hold only numbers, as the first {first} lines of {where} do"
+                table.check(_is_number_or_missing, rule, "begin anew with new runs, and without --early", place)
+        kept.append([table.as_numbers(place).tolist() if numeric else table.columns[place] for table in tables])
+        names.append(tables[0].names[place] if tables[0].names else "")
+    records = [side[0] if len(side) == 1 else list(zip(*side, strict=True)) for side in zip(*kept, strict=True)]
+    return records, tuple(names) if len(names) > 1 and len({table.names for table in tables}) == 1 else ()
 
 
-def _fits(field: str, *, numeric: bool) -> bool:
-    return is_missing(field) or (numeric and _is_number(field))
+def _is_number_or_missing(field: str) -> bool:
+    return is_missing(field) or _is_number(field)
 
 
 def _tell_reading(table: Table) -> None:

@@ -161,6 +161,13 @@ def test_given_outputs_of_another_type_are_refused_or_told_apart():
         measure_loss_from_outputs(x.astype(float), y, PureDP(1.0), **options)
     result = measure_loss_from_outputs(x.astype(float).tolist(), y.tolist(), PureDP(1.0), **options)
     assert (result.verdict, "type of output" in result.event) == ("violated", True)
+    odd = x.astype(object)
+    odd[7] = "err"  # as a reader of files makes all numbers words for one: no loss, and a loss in lists
+    for on_x, on_y, got in ((odd, y, "object and int64"), (pd.Series(odd), pd.Series(y), "object and int64")):
+        with refused_like(ValueError, f"same type on both databases, got {got}: lists may hold both$"):
+            measure_loss_from_outputs(on_x, on_y, PureDP(1.0), **options)
+    with refused_like(ValueError, "same type on both databases, got object and int64: lists may hold both$"):
+        measure_loss_from_outputs(pd.DataFrame({"a": odd}), pd.DataFrame({"a": y}), PureDP(1.0), **options)
 
 
 def mixed_in_arrays(data, size, rng):

@@ -31,23 +31,28 @@ def file(tmp_path):
     return write
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        ("a,b\n1,\n2,\n3,x\n", "x.csv must hold only missing values, as its first 2 lines do, got 'x' in column 'b'"),
-        ("a,b\n1,x\n2,y\nz,z\n", "must hold only numbers, as its first 2 lines do, got 'z' in column 'a' of line 4"),
-        ("a,b\n1,x\n2,y\n3,z", None),  # the last line may be half written
-    ],
-)
-def test_files_that_grow_are_read_as_before(file, lines, words):
-    x, y = file(lines), file("a,b\n1,\n2,\n", "y.csv")
-    if words is None:
-        assert tables.read_outputs(x, y, first=2)[0][0] == [(1.0, "x"), (2.0, "y")]
-        assert len(read_outputs(x, y)[0]) == 3
-        return
-    with refused_like(ValueError, words):
+@pytest.mark.parametrize("lines", ["3,x,1", "3e0,x,1", "3,x,nan", "3,7,", "3,-nan,NA"])  # the last may be half written
+def test_files_that_grow_are_read_as_before(file, lines, capsys):
+    """Columns that begin empty, as a program adds them that meets a new entry, are left out."""
+    begins = "a,b,c\n1,,\n2,y,\n"
+    x, y = file(f"{begins}{lines}\n9,x"), file(begins, "y.csv")
+    (read, other), names = tables.read_outputs(x, y, first=2)
+    assert read[:2] == other == [(1.0, ""), (2.0, "y")]
+    assert (len(read), read[2][0], names) == (3 + lines.count("\n"), 3.0, ("a", "b"))
+    assert "column 'c' is left out: 2 lines begin without it" in capsys.readouterr().err
+
+
+def test_numbers_of_a_file_that_grows_stay_numbers(file):
+    x, y = file("a,b\n1,x\n2,y\nz,z\n"), file("a,b\n1,\n2,\n", "y.csv")
+    where = f"{x} and {y}"
+    with refused_like(ValueError, f"must hold only numbers, as the first 2 lines of {where} do, got 'z' in column 'a'"):
         tables.read_outputs(x, y, first=2)
     read_outputs(x, y)
+
+
+def test_files_of_other_widths_are_refused(file):
+    with refused_like(ValueError, "y.csv must have the same number of columns, got 1 and 2"):
+        read_outputs(file("1,2\n3,4\n"), file("1\n2\n", "y.csv"))
 
 
 @pytest.mark.parametrize("word", ["NaN", "NA", "-Infinity", "NONE", "-.5e3", '""'])
