@@ -234,7 +234,7 @@ def test_a_file_that_grows_ends_with_its_first_violation():
 
 @pytest.mark.parametrize("runs", [45, 51])
 def test_a_word_in_the_last_bet_is_no_error(runs):
-    x, y = ([*np.random.default_rng(1).normal(size=(2, 70, 2)), [[0.0]], [[1.0]]]).tolist()
+    x, y = np.random.default_rng(1).normal([[[0.0]], [[1.0]]], 1.0, (2, 70, 2)).tolist()
     y[40] = "err"
     assert looked_at(x[:runs], y[:runs], PureDP(1.0)).size > 80
 
