@@ -108,17 +108,19 @@ OF_NUMBERS: dict[str, Function] = {
 
 
 def _held_values(x: Floats, y: Floats, *, few: bool) -> Iterator[float]:
-    """Yield the values that clearly more entries have on one database, unless one entry makes most of the change."""
+    """Yield the values that clearly more entries have on one database, unless one entry makes most of the change.
+
+    Of few runs, this is the value whose number changes most.
+    """
     values, places = np.unique(np.concatenate([x, y]), return_inverse=True)
     places = places.reshape(-1, x.shape[1])
     on_x, on_y = (np.bincount(part.ravel(), minlength=values.size) for part in (places[: len(x)], places[len(x) :]))
     change = np.abs(on_y / len(y) - on_x / len(x)) / np.sqrt(on_x / len(x) ** 2 + on_y / len(y) ** 2)
     change[np.isnan(values)] = 0.0
+    least = TWICE if few else clearly(values.size)
     for value in largest(change, 1 if few else MOST):
         by_entry = (places[len(x) :] == value).mean(axis=0) - (places[: len(x)] == value).mean(axis=0)
-        if change[value] >= (TWICE if few else clearly(values.size)) and np.abs(by_entry).max() <= SPREAD * np.abs(
-            by_entry.sum()
-        ):
+        if change[value] >= least and np.abs(by_entry).max() <= SPREAD * np.abs(by_entry.sum()):
             yield float(values[value])
 
 

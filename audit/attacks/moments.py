@@ -44,10 +44,8 @@ def search_spreads(explored: Explored, words: Collection[int] = ()) -> Iterator[
         if entry in words or not all(is_number(side[:, entry]).all() for side in explored.held):
             continue
         yield distance_from(index_of(entry, explored.shape), float(middle[entry]))
-        varied = entry in changed and all(
-            np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in explored.held
-        )
-        if varied and min(explored.x.sd[entry], explored.y.sd[entry]) > 0:
+        varied = all(np.unique(side[:, entry]).size > np.clip(len(side) // 2, FEWEST, FEW) for side in explored.held)
+        if entry in changed and varied and min(explored.x.sd[entry], explored.y.sd[entry]) > 0:
             yield normal_ratio(explored, entry)
 
 

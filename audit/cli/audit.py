@@ -66,8 +66,8 @@ class RunOptions:
     ] = None
     early: Annotated[
         bool,
-        "Stop as soon as the verdict is clear; --size is then the maximum. Outputs in files may then be audited again "
-        "and again while the files grow.",
+        "Stop as soon as the verdict is clear; --size is then the maximum. Files of outputs may be audited again and "
+        "again while they grow.",
     ] = False
     seed: Seed = None
     store: Annotated[Path | None, "Folder for finished runs. Repeat the command after a stop to continue."] = None

@@ -301,9 +301,10 @@ def _batches(given: list[Any], columns: Sequence[str], *, early: bool) -> tuple[
         kind = kind_of([outputs[:LOOKED_AT] for outputs in given])
     else:
         kind = kind_of(given)
-        on_x, on_y = ([getattr(one, "kind", "") in "biuf" for one in _types(outputs)] for outputs in given)
+        types = [_types(outputs) for outputs in given]
+        on_x, on_y = (list(map(_is_numeric, side)) for side in types)
         if len(on_x) == len(on_y) and on_x != on_y:  # a single word makes all numbers words: that is no loss
-            got = " and ".join(", ".join(map(str, _types(outputs))) for outputs in given)
+            got = " and ".join(", ".join(map(str, side)) for side in types)
             raise ValueError(f"outputs must have the same type on both databases, got {got}: lists may hold both")
     x, y = batches = [read_outputs(outputs, kind) for outputs in given]
     if early and kind.shape is not None:
@@ -323,6 +324,10 @@ def _batches(given: list[Any], columns: Sequence[str], *, early: bool) -> tuple[
 def _types(outputs: Any) -> list[Any]:
     """Return the types of the columns of a table, or the one of an array; none of a list."""
     return [outputs.dtype] if hasattr(outputs, "dtype") else list(getattr(outputs, "dtypes", []))
+
+
+def _is_numeric(dtype: Any) -> bool:
+    return bool(dtype.is_numeric() if hasattr(dtype, "is_numeric") else getattr(dtype, "kind", "O") in "biuf")
 
 
 def _choice(runs: GivenRuns, method: Method, attack: Attack, selection: float) -> Choice:

@@ -199,11 +199,11 @@ def reproduction(result: AuditResult) -> tuple[str, list[str]]:
     parameters, design = result.parameters, result.design
     numbers = {name: value for name, value in parameters.items() if isinstance(value, int | float)}
     early = parameters.get("stop") == "early"
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"stop": "early"} if early else {}
     if design == "coins":
-        options = {"size": numbers.get("size", result.size)} | ({"stop": "early"} if early else {})
+        options = {"size": numbers.get("size", result.size)} | options
     elif design == "outputs":
-        options = {"relation": result.relation, "distance": result.distance, "unit": result.unit}
+        options = {"relation": result.relation, "distance": result.distance, "unit": result.unit} | options
     event = ["event=event"] if result.selection == 0 and design != "one_run" else []
     share = "share" if design == "one_run" else "selection"
     options |= {share: numbers[share]} if share in numbers and not (event or early) else {}

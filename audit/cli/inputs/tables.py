@@ -213,7 +213,9 @@ def read_outputs(*paths: Path, first: int = 0) -> tuple[list[Any], tuple[str, ..
     widths = {len(table.columns) if table.numbers is None else table.numbers.shape[1] for table in tables}
     if len(widths) > 1:
         raise ValueError(f"{where} must have the same number of columns, got {' and '.join(map(str, sorted(widths)))}")
-    if first and len(tables) == len(files):
+    if first and tables:
+        if len(tables) < len(files):
+            raise ValueError(f"files that grow must both be text, or both .npy, got {paths[0]} and {paths[1]}")
         return _read_alike(tables, first, where)
     of_columns = names[0] if len(set(names)) == 1 and len(names[0]) > 1 else ()
     if not words:
@@ -244,6 +246,8 @@ def _read_alike(tables: Sequence[Table], first: int, where: str) -> tuple[list[A
                 table.check(_is_number_or_missing, rule, "begin anew with new runs, and without --early", place)
         kept.append([table.as_numbers(place).tolist() if numeric else table.columns[place] for table in tables])
         names.append(tables[0].names[place] if tables[0].names else "")
+    if not kept:
+        raise ValueError(f"{where} must hold an entry in their first {first} lines, got none")
     records = [side[0] if len(side) == 1 else list(zip(*side, strict=True)) for side in zip(*kept, strict=True)]
     return records, tuple(names) if len(names) > 1 and len({table.names for table in tables}) == 1 else ()
 
