@@ -14,6 +14,7 @@ from scipy import special, stats
 from audit import ZCDP, NeighborPair, measure_loss
 from audit.bounds.betting import score_growth, staked
 from audit.claims import Claim, parse_claim
+from audit.mechanism import Mechanism
 from audit.results.plots import BLACK, BLUE, GRAY
 from experiments.bounds.laws import coin, normal
 from experiments.drawing import CIRCLE, INFINITE, column, group_rows, head, line_key, name_rows
@@ -57,8 +58,13 @@ def _stopped(law: str, claim: Claim, truth: Claim, rng: np.random.SeedSequence) 
             return np.round(which + rng.laplace(scale=1 / truth.budget, size=runs), 6)
         return coin(truth, 1.0, which, runs, rng) if "response" in law else np.round(normal(truth, which, runs, rng), 6)
 
+    return refuted_after(answer, NeighborPair.declared(0.0, 1.0, "add_remove"), claim, rng)
+
+
+def refuted_after(answer: Mechanism, pair: NeighborPair, claim: Claim, rng: np.random.SeedSequence) -> tuple[int, bool]:
+    """Return the runs of an audit that may stop early, and whether it refutes the promise."""
     options: dict[str, Any] = {"size": BUDGETS[-1], "confidence": CONFIDENCE_HERE, "rng": rng, "stop": "early"}
-    result = measure_loss(answer, NeighborPair.declared(0.0, 1.0, "add_remove"), claim, **options)
+    result = measure_loss(answer, pair, claim, **options)
     return result.size, result.verdict == "violated"
 
 
@@ -86,6 +92,11 @@ def _known_law(law: str, claim: Claim, truth: Claim) -> float:
         clipped = (np.clip(ratio, -low, high) for low in np.arange(0, 8, 0.5) for high in np.arange(0.5, 4, 0.25))
         scores = np.array([[score, *laws, laws[0] / 2, laws[1] / 2] for score in clipped])
         growth = max(growth, float(score_growth(scores, [claim.budget]).max()))
+    return expected_runs(growth)
+
+
+def expected_runs(growth: float) -> float:
+    """Return after how many runs money that grows so much in each, in nats, refutes the promise."""
     return -math.log1p(-CONFIDENCE_HERE) / growth
 
 

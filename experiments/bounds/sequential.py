@@ -1,7 +1,7 @@
 """The cases on which sequential tests of others were published: means with noise whose scale depends on the data.
 
 The databases are {0} and {0, 1}. The noise is for a mean of n values, 2 / (n epsilon), and n is their true number, or a
-noisy one of at least 1e-12: then only the mean itself has the true number (González and others, 2025, section 5).
+noisy one of at least 1e-12: then only the mean itself has the true number. `published.json` says where this is from.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 
-from audit import NeighborPair, measure_loss
+from audit import NeighborPair
 from audit.bounds.betting import staked
 from audit.claims import Claim, parse_claim
-from experiments.bounds.early import needed_runs
+from experiments.bounds.early import BUDGETS, expected_runs, needed_runs, refuted_after
 from experiments.experiment import Checks, Numbers, between, published
 
-CONFIDENCE_HERE = 0.95
-MOST_RUNS = 10_000
+PAIR = NeighborPair.declared(np.zeros(1), np.array([0.0, 1.0]), "add_remove")
 LEAST = 1e-12  # noisy number of values
 NAMES = {"true": "noise by the true number", "noisy": "noise by a noisy number"}
 MMD = "MMD (2025), printed"
@@ -39,7 +38,7 @@ def on_printed_cases(audits: int, root: np.random.SeedSequence, parallel: Parall
         law, size, epsilon = case["law"], case["size"], case["epsilon"]
         claim = parse_claim(f"approx:{epsilon},1e-5" if law == "Gaussian" else f"pure:{epsilon}")
         answer = partial(noisy_mean, LAWS[law], size, epsilon)
-        results = parallel(delayed(_stopped)(answer, claim, rng) for rng in stream.spawn(audits))
+        results = parallel(delayed(refuted_after)(answer, PAIR, claim, rng) for rng in stream.spawn(audits))
         runs, violated = zip(*results, strict=True)
         printed = {source: 2 * each for source, each in case["printed"].items()}
         words = f"{law} {NAMES[size]}, epsilon {epsilon:g}"
@@ -59,15 +58,8 @@ def noisy_mean(
     return np.asarray(np.round(values.mean() + noise, 6))
 
 
-def _stopped(answer: Any, claim: Claim, rng: np.random.SeedSequence) -> tuple[int, bool]:
-    pair = NeighborPair.declared(np.zeros(1), np.array([0.0, 1.0]), claim.relation)
-    options: dict[str, Any] = {"size": MOST_RUNS, "confidence": CONFIDENCE_HERE, "rng": rng, "stop": "early"}
-    result = measure_loss(answer, pair, claim, **options)
-    return result.size, result.verdict == "violated"
-
-
 def _known_law(law: Any, size: str, epsilon: float, claim: Claim) -> float:
-    """Return the fewest expected runs of a bet on the likelihood ratio that is repeated, as in `early`."""
+    """Return the fewest expected runs of a bet on the likelihood ratio that is repeated, as in `early`; on a grid."""
     masses = []
     for number, mean in ((1, 0.0), (2, 0.5)):
         counted = np.maximum(LEAST, number + law.ppf(MIDDLES, scale=2 / epsilon)) if size == "noisy" else [number]
@@ -83,13 +75,13 @@ def _known_law(law: Any, size: str, epsilon: float, claim: Claim) -> float:
         for a, b in pairs
     ]
     bets = np.array([(2.0, right, wrong, 0, 0, 0) for right, wrong in shares])
-    return -math.log1p(-CONFIDENCE_HERE) / float(staked(bets, [claim.lines()])[-1].max())
+    return expected_runs(float(staked(bets, [claim.lines()])[-1].max()))
 
 
 def check_printed(numbers: Numbers) -> Checks:
     if not numbers["quick"]:
         for row in numbers["published"]:
-            most = row["printed"].get(MMD, math.inf) if NAMES["true"] in row["law"] else MOST_RUNS
+            most = row["printed"].get(MMD, math.inf) if NAMES["true"] in row["law"] else BUDGETS[-1]
             if row["printed"]:
                 yield between(f"{row['law']}: median of runs", needed_runs(row, 0.5), 0, most)
 

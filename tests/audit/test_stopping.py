@@ -202,7 +202,6 @@ def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):
         ]
         assert [bets[-1][: len(some)] for some in bets[:-1]] == bets[:-1]
         assert 1 == len(bets[0]) < len(bets[1]) < len(bets[2]) < len(bets[3])
-    assert looks[-1].size <= 2 * last
     assert looks[-1].notes[-1].endswith("against the promise, 20 decide")
     assert looks[-1].counts["x"]["runs"] == looks[-1].counts["y"]["runs"]  # as no coin picks them
     assert (looks[-1].verdict == "violated") == (kind not in TIGHT)  # words are told although numbers came first
@@ -222,11 +221,7 @@ def test_a_file_that_grows_ends_with_its_first_violation():
     for words, outputs, options in (
         ("bets need at least 10 outputs on each database, got 10 and 9", (x[:10], y[:9]), {}),
         ("a list, or an array of numbers, got ndarray of <U32", (x.astype(str), y.astype(str)), {}),
-        (
-            "rng must be a seed, as the next call repeats this one, got a Generator",
-            (x, y),
-            {"rng": np.random.default_rng()},
-        ),
+        ("as the next call repeats this one, got a Generator", (x, y), {"rng": np.random.default_rng()}),
     ):
         with refused_like(ValueError, words):
             looked_at(*outputs, PureDP(1.0), **options)

@@ -1,5 +1,6 @@
 """`plaudit audit`: what it answers, and its exit codes."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -103,6 +104,15 @@ def test_outputs_from_elsewhere(plaudit: Command, suffix: str, claim: str, optio
     assert (outcome.code, result.adjacency, result.size) == (code, "declared", 4000)
     assert result.pair == f"outputs in x.{suffix} and y.{suffix}"
     assert "output[2]" in result.event
+
+
+def test_a_look_at_files_that_grow_tells_its_odds(plaudit: Command) -> None:
+    save_outputs(width=1)
+    files = ("--outputs-x", "x.csv", "--outputs-y", "y.csv", "--claim", "pure:0.5", "--relation", "add_remove")
+    outcome = plaudit("audit", *files, "--early")
+    assert re.search(
+        r"^plaudit: [\d,]+ of 4,000 runs: odds of .* to 1 against the promise, 20 decide$", outcome.err, re.M
+    )
 
 
 def test_columns_of_a_file_are_named_in_events_and_refusals(plaudit: Command) -> None:

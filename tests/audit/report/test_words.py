@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from algorithms.flaxman import GDPC
-from audit import measure_loss
+from audit import measure_loss, measure_loss_from_outputs
 from audit.claims import ZCDP, ApproxDP, GaussianDP, PureDP
 from audit.measure.one_run import Canaries, measure_loss_one_run
 from audit.neighbors import NeighborPair
@@ -198,6 +198,10 @@ def test_the_lines_of_python_reproduce_a_result():
     names = {"mechanism": mechanism, "canaries": canaries}
     exec("\n".join(reproduction(once)[1]), names)
     assert names["result"].counts == once.counts
+    outputs = {"outputs_x": [0.0, 0.0, 1.0] * 9, "outputs_y": [1.0, 1.0, 0.0] * 9}
+    grown = measure_loss_from_outputs(*outputs.values(), PureDP(1.0), relation="add_remove", stop="early")
+    exec("\n".join(reproduction(grown)[1]), outputs)
+    assert outputs["result"].basis == grown.basis
 
 
 def test_what_files_say_stays_in_comments():

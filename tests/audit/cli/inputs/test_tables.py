@@ -48,6 +48,11 @@ def test_numbers_of_a_file_that_grows_stay_numbers(file):
     with refused_like(ValueError, f"must hold only numbers, as the first 2 lines of {where} do, got 'z' in column 'a'"):
         tables.read_outputs(x, y, first=2)
     read_outputs(x, y)
+    empty, array = file("a,b\n,\n,\n3,3\n"), x.with_suffix(".npy")
+    np.save(array, np.arange(3.0))
+    for other, words in ((empty, "must hold an entry in their first 2 lines, got none"), (array, "text, or both .npy")):
+        with refused_like(ValueError, words):
+            tables.read_outputs(empty, other, first=2)
 
 
 def test_files_of_other_widths_are_refused(file):
