@@ -200,7 +200,7 @@ def facts(numbers: Numbers) -> dict[str, Any]:
 
 def draw(numbers: Numbers) -> Figure:
     refuted = [row for row in numbers["rows"] if _refuted(row)]
-    figure, (ax,) = page(1.6 + 0.28 * len(refuted))
+    figure, (ax,) = page(1.6 + 0.33 * len(refuted))
     for place, row in enumerate(refuted):
         for name, shift, color in (("everything", -0.2, BLUE), ("no precision", 0.2, PALE)):
             violated = row["audits"][name]["verdict"] == "violated"
