@@ -26,7 +26,7 @@ help:
 	@echo "make libraries    run public libraries in an environment of their own, test their adapters, audit their outputs"
 	@echo "make peers        run the auditors of others that can be installed, and ours, on the same outputs"
 	@echo "make reliability  write docs/reliability.md from what python -m tests.reliability measured"
-	@echo "make bench        time and memory of releases by their size, and what audits cost beside their runs"
+	@echo "make bench        time and memory of what is read and released by its size, and what audits cost beside their runs"
 	@echo "make docs         the site, from docs/, docstrings and saved numbers: build/docs/index.html"
 	@echo "make links        every link of the site that leads to another one is followed (needs the internet)"
 	@echo "make dist         sdist and wheel, checked, and tried in a fresh environment"
@@ -127,9 +127,7 @@ reliability: .venv/installed-dev
 	$(BIN)/python -m tests.reliability page
 
 bench: .venv/installed-dev
-	$(BIN)/python -m tests.benchmarks.households
-	$(BIN)/python -m tests.benchmarks.census
-	$(BIN)/python -m tests.benchmarks.intake
+	$(BIN)/python -m tests.benchmarks.sizes
 	$(BIN)/python -m tests.benchmarks.cost
 
 docs: .venv/installed-docs
