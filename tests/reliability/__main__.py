@@ -30,6 +30,7 @@ NUMBERS, PAGE = ROOT / "docs" / "reliability.json", ROOT / "docs" / "reliability
 KIND = Kind("the page of reliability", b"# What was tried on plaudit")
 ROWS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("rows.toml").read_text("utf-8"))
 TEXTS = ROWS.pop("page")
+LIMITS = clopper_pearson_lower, clopper_pearson_upper
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, help=__doc__)
 
 
@@ -118,11 +119,7 @@ def _section(number: str, row: dict[str, Any], one: dict[str, Any]) -> str:
     for words in (part["words"] for part in one["told"] if "words" in part):
         first, more, others = words.partition("; not noticed: ")
         lines.append(f"- {first}" + f"; not noticed and not explained: {others.count('(not explained)')}" * bool(more))
-    tables = [
-        _misses([part for part in one["told"] if "misses" in part]),
-        _shares([part for part in one["told"] if "found" in part and "announced" not in part]),
-        _powers([part for part in one["told"] if "announced" in part]),
-    ]
+    tables = [show([part for part in one["told"] if key in part]) for key, show in TABLES.items()]
     shown = [str(table) for table in tables if table.rows]
     return "\n\n".join([f"## Row {number}: {row['title']}", "\n".join(lines), *shown]) + "\n"
 
@@ -147,31 +144,21 @@ def _misses(told: list[dict[str, Any]]) -> MarkdownTable:
 
 
 def _shares(told: list[dict[str, Any]]) -> MarkdownTable:
-    """Return in how many audits each case was found; cases that all of as many audits found are in one line."""
-    lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
-    for place, one in enumerate(told):
-        lists[one["tried"] if one["found"] == one["tried"] else ("by itself", place)].append(one)
-    rows = []
-    for own in lists.values():
-        case = ", ".join(one["case"] for one in own) if len(own) < 20 else f"{len(own)} cases"
-        rows.append((case, f"{own[0]['tried']:,}", _found(own[0])))
-    return MarkdownTable(("case", "audits of each", "found (95% interval)"), rows)
-
-
-def _powers(told: list[dict[str, Any]]) -> MarkdownTable:
-    """Return the fewest and the most that were found of the cases with the same announced power."""
+    """Return in how many audits cases were found: together those of one announced power, or found as often."""
     lists: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for one in sorted(told, key=itemgetter("found")):
-        lists[round(100 * one["announced"]), one["tried"]].append(one)
-    rows = [(f"{power}%", str(len(own)), f"{tried:,}", _found(own[0]), _found(own[-1]))
-            for (power, tried), own in sorted(lists.items(), reverse=True)]  # fmt: skip
-    return MarkdownTable(("announced", "cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
+        power = one.get("announced")
+        lists[one["tried"], one["found"] if power is None else f"announced {power:.0%}"].append(one)
+    rows = []
+    for (tried, kind), own in lists.items():
+        names = f"{kind}, {len(own)} cases" if isinstance(kind, str) else ", ".join(one["case"] for one in own)
+        low, high = (limit(own[0]["found"], tried, confidence=0.975) for limit in LIMITS)
+        fewest = f"{own[0]['found']:,} ({math.floor(100 * low)}% to {math.ceil(100 * high)}%)"
+        rows.append((names, f"{tried:,}", fewest, f"{own[-1]['found']:,}"))
+    return MarkdownTable(("cases", "audits of each", "fewest found (95% interval)", "most found"), rows)
 
 
-def _found(one: dict[str, Any]) -> str:
-    low = 100 * clopper_pearson_lower(one["found"], one["tried"], confidence=0.975)
-    high = 100 * clopper_pearson_upper(one["found"], one["tried"], confidence=0.975)
-    return f"{one['found']:,} ({math.floor(low)}% to {math.ceil(high)}%)"
+TABLES = {"misses": _misses, "found": _shares}
 
 
 def main() -> None:
