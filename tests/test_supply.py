@@ -132,7 +132,8 @@ def calls_of(code: str, folder: Path, given: object = None) -> tuple[str, list[s
     return done.stdout, calls
 
 
-def test_nothing_that_is_imported_and_no_command_calls_anybody(good_files, tmp_path):  # all modules and commands, 4 s
+@pytest.mark.slow  # all modules and commands, 6 s
+def test_nothing_that_is_imported_and_no_command_calls_anybody(good_files, tmp_path):
     shutil.copytree(good_files, tmp_path / "desk", symlinks=True)
     desk = tmp_path / "desk"
     first = {line.split()[0]: line for line in reversed(COMMANDS)}  # one of each

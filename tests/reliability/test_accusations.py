@@ -13,7 +13,7 @@ from audit.results.formatting import at_most
 from experiments import known_bugs
 from experiments.known_bugs import BUGS, FAULTY
 from tests.helpers import in_full, most
-from tests.reliability.sound import CLAIM, PAIR, WAYS
+from tests.reliability.sound import WAYS
 
 SURE, USUAL = 1 - 1e-6, 0.99
 QUICK, FULL, SMALL = 2_000, 200_000, 300  # runs: of a quick audit, of the default, of those that are made often
@@ -74,15 +74,18 @@ def test_no_registered_system_that_is_sound_is_accused(system, size):
 
 
 @pytest.mark.reliability(row=11)
-@pytest.mark.parametrize(("mechanism", "size"), sound(WAYS[::9], WAYS))
-def test_no_sound_mechanism_is_accused_whatever_its_outputs_are(mechanism, size):
+@pytest.mark.parametrize(("one", "size"), sound(WAYS[::9], WAYS))
+def test_no_sound_mechanism_is_accused_whatever_its_outputs_are(one, size):
     """False alarm: 1e-6."""
-    assert measure_loss(mechanism, PAIR, CLAIM, size=size, confidence=SURE, rng=8).verdict != "violated"
+    result = measure_loss(one.mechanism, one.pair, one.claim, size=size, confidence=SURE, rng=8)
+    assert result.verdict != "violated"
+    assert result.support is None
 
 
 def accused(number, stream, confidence=USUAL):
     """Whether an audit calls a sound mechanism violated."""
-    result = measure_loss(WAYS[number], PAIR, CLAIM, size=SMALL, confidence=confidence, rng=stream, n_jobs=1)
+    one = WAYS[number]
+    result = measure_loss(one.mechanism, one.pair, one.claim, size=SMALL, confidence=confidence, rng=stream, n_jobs=1)
     return result.verdict == "violated"
 
 

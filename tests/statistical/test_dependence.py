@@ -75,7 +75,7 @@ def accusations(results, *, allowing):
     ]
 
 
-@pytest.mark.parametrize("audits", in_full(150, 1000))  # 2 s: 14,000 runs each, in calls
+@pytest.mark.parametrize("audits", in_full(40, 1000))  # 14,000 runs each, in calls
 def test_bets_on_a_score_allow_for_what_runs_of_a_call_share(audits):
     """False alarm 1e-4 at each level; runs of one call are in all blocks, and vary together."""
     rng, of, edges = np.random.default_rng(12), 0.7, np.linspace(-1.5, 2.5, 31)

@@ -26,7 +26,7 @@ def misses(results, truth):
 # What it reaches (the numbers that the flagship promises)
 
 
-@pytest.mark.parametrize("audits", in_full(4, 1000))
+@pytest.mark.parametrize("audits", in_full(2, 1000))
 def test_one_person_shows_the_whole_epsilon(audits):
     """The middle of audits of 200,000 runs, selection included, is at least 0.98 of epsilon."""
     results = [measure_loss(GDPC(1.0), PAIR, PureDP(1), rng=seed) for seed in range(audits)]
@@ -34,7 +34,7 @@ def test_one_person_shows_the_whole_epsilon(audits):
     assert misses(results, 1.0) <= most(audits)
 
 
-@pytest.mark.parametrize("audits", in_full(4, 200))
+@pytest.mark.parametrize("audits", in_full(2, 200))
 def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     pair = NeighborPair.add_people(COUNTS, 0, people=80)
     results = [measure_loss(GDPC(0.025), pair, PureDP(0.025), size=1000, rng=seed) for seed in range(audits)]
@@ -49,36 +49,32 @@ def test_a_group_shows_an_epsilon_that_one_person_cannot(audits):
     assert all(result.distance == 80 for result in results)
 
 
-@pytest.mark.parametrize(
-    ("law", "audits", "size"),
-    [(NOTHING, 30, 300), *(pytest.param(one, 400, 2000, marks=slow) for one in (NOTHING, (ADPC(2.0), PureDP(2), 2.0)))],
-)
-def test_other_laws_are_exceeded_as_seldom(law, audits, size):
-    mechanism, claim, loss = law
-    results = [measure_loss(mechanism, PAIR, claim, size=size, rng=seed) for seed in range(audits)]
-    assert misses(results, loss) <= most(audits)
+@slow
+@pytest.mark.parametrize(("mechanism", "claim", "loss"), [NOTHING, (ADPC(2.0), PureDP(2), 2.0)])
+def test_other_laws_are_exceeded_as_seldom(mechanism, claim, loss):
+    results = [measure_loss(mechanism, PAIR, claim, size=2000, rng=seed) for seed in range(400)]
+    assert misses(results, loss) <= most(400)
 
 
 # Every promise, at its boundary: the law is the worst that keeps it
 
 
-SHORT = [("pure", "fixed"), ("Gaussian", "outputs")]  # 1 s
 LONG = [(kind, "early", 200 if kind == "zero-concentrated" else 1000) for kind in TIGHT]  # row 1 has the others
 LONG += [(kind, how, 1000) for kind in ("total variation", "zero-concentrated") for how in ("fixed", "outputs")]
 LONG += [(kind, "growing outputs", 200) for kind in ("pure", "Gaussian")]  # the last look has the bets of all before
 
 
 @pytest.mark.parametrize(
-    ("kind", "how", "audits"), [*((*one, 60) for one in SHORT), *(pytest.param(*one, marks=slow) for one in LONG)]
+    ("kind", "how", "audits"), [("pure", "fixed", 12), *(pytest.param(*one, marks=slow) for one in LONG)]
 )
 def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audits):
     """Selection included; an audit that may stop early looks after each block. Slow ones have four times the runs."""
     mechanism, claim, size = TIGHT[kind]
-    results = audits_of(mechanism, claim, how, size if audits == 60 else 4 * size, range(audits))
+    results = audits_of(mechanism, claim, how, size if audits == 12 else 4 * size, range(audits))
     assert misses(results, claim.budget) <= most(audits)
     assert sum(result.verdict == "violated" for result in results) <= most(audits)
     found = [result.measured.budget for result in results]
-    assert len(set(found)) > 20
+    assert len(set(found)) > min(20, audits / 3)
     assert (max(found) if audits < 1000 else np.median(found)) > 0.2 * claim.budget  # and not by showing nothing
     assert {(type(result.measured), result.confidence) for result in results} == {(type(claim), 0.95)}
 
@@ -86,7 +82,7 @@ def test_a_promise_that_is_kept_is_exceeded_as_seldom_as_it_says(kind, how, audi
 GROUP = ApproxDP(0.5, 0.01).group(2)
 
 
-@pytest.mark.parametrize("audits", in_full(20, 60))
+@pytest.mark.parametrize("audits", in_full(8, 60))
 @pytest.mark.parametrize(
     ("mechanism", "claim", "distance"),
     [
@@ -106,7 +102,7 @@ def test_a_promise_to_a_group_is_exceeded_as_seldom(mechanism, claim, distance, 
         assert sum(result.measured.budget * distance**2 / shared > claim.budget for result in results) > most(audits)
 
 
-@pytest.mark.parametrize("audits", in_full(5, 8))
+@pytest.mark.parametrize("audits", in_full(2, 8))
 @pytest.mark.parametrize(
     ("mechanism", "claim", "least"),
     [
@@ -131,7 +127,7 @@ def discrete(seed, claim=None, size=200_000):
     return measure_loss(GaussianCounts(0.5), pair, claim or ZCDP(0.5), size=size, rng=seed)
 
 
-@pytest.mark.parametrize("audits", in_full(4, 200))
+@pytest.mark.parametrize("audits", in_full(1, 200))
 def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     results = [discrete(seed) for seed in range(audits)]
     found = [result.measured.rho for result in results]
@@ -143,10 +139,9 @@ def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
     assert min(discrete(seed, size=5714).measured.rho for seed in (1, 39)) > 0.27
 
 
-@pytest.mark.parametrize(
-    ("size", "least"), [(5714, 0.35), pytest.param(28_571, 0.425, marks=slow), pytest.param(200_000, 0.47, marks=slow)]
-)
-def test_of_normal_noise_most_of_rho_is_proved(size, least):  # 1 s
+@slow
+@pytest.mark.parametrize(("size", "least"), [(5714, 0.35), (28_571, 0.425), (200_000, 0.47)])
+def test_of_normal_noise_most_of_rho_is_proved(size, least):
     results = [measure_loss(normal, COIN, ZCDP(0.5), size=size, rng=seed) for seed in range(12)]
     assert np.median([result.measured.rho for result in results]) >= least
 
@@ -180,7 +175,7 @@ def test_a_thousand_audits_of_given_outputs_exceed_as_seldom(kind, runs, runs_y,
         assert exceeded > most(1000, confidence)
 
 
-@pytest.mark.parametrize("audits", in_full(15, 30))
+@pytest.mark.parametrize("audits", in_full(5, 30))
 @pytest.mark.parametrize(("runs", "runs_y", "bound"), [(250, 2000, "guessing game"), (40, 60, "two samples")])
 def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, audits):
     results = [
@@ -191,7 +186,7 @@ def test_given_outputs_are_exceeded_as_seldom_as_it_says(runs, runs_y, bound, au
     assert misses(results, 1.0) <= most(audits)
 
 
-@pytest.mark.parametrize("audits", in_full(5, 8))
+@pytest.mark.parametrize("audits", in_full(2, 8))
 def test_given_outputs_show_nearly_what_the_mechanism_would(audits):
     results = [
         measure_loss_from_outputs(*given_laplace(seed, 100_000), PureDP(1), relation="add_remove", rng=seed)
@@ -202,9 +197,9 @@ def test_given_outputs_show_nearly_what_the_mechanism_would(audits):
     assert (bug.verdict, bug.mechanism, bug.adjacency) == ("violated", "given outputs", "declared")
 
 
-@pytest.mark.parametrize("audits", in_full(20, 60))
+@pytest.mark.parametrize("audits", in_full(6, 60))
 @pytest.mark.parametrize(
-    "claim", [PureDP(1), GaussianDP(1), *(pytest.param(one, marks=slow) for one in (ApproxDP(1, 1e-6), ZCDP(0.5)))]
+    "claim", [PureDP(1), *(pytest.param(one, marks=slow) for one in (GaussianDP(1), ApproxDP(1, 1e-6), ZCDP(0.5)))]
 )
 def test_words_say_nothing_where_there_is_nothing(claim, audits):
     same = says(("no", 0.6, 0.6), ("yes", 0.4, 0.4))

@@ -86,7 +86,7 @@ PAIRS = {
 @pytest.mark.parametrize("case", PAIRS)
 def test_a_form_that_only_one_database_has_is_found(case):
     on_x, on_y, words = PAIRS[case]
-    options = {"size": 2000, "confidence": SURE, "rng": 1, "attack": "words"}
+    options = {"size": 800, "confidence": SURE, "rng": 1, "attack": "words"}
     result = measure_loss(told_by(on_x, on_y), PAIR, PureDP(1.0), **options)
     assert result.verdict == "violated"
     assert words in result.event
@@ -271,7 +271,7 @@ def failing(on_x, on_y, give=noisy, share=0.3):
     ],
 )
 def test_the_class_of_an_exception_is_part_of_an_output(give, on_x, on_y, words):
-    options = {"size": 2000, "rng": 1, "attack": Attack(looks=("entries",))}
+    options = {"size": 600, "rng": 1, "attack": Attack(looks=("entries",))}
     result = measure_loss(failing(on_x, on_y, give), PAIR, PureDP(1.0), **options)
     assert result.verdict == "violated"
     assert "(raised " in result.event

@@ -69,7 +69,9 @@ def test_what_tells_for_certain_is_found(leak, seeds, record_property):
         assert result.measured.epsilon > 3
 
 
-@pytest.mark.parametrize(("stop", "rate", "short"), [("fixed", 0.03, (1, 16)), ("early", 0.3, (2,))])
+@pytest.mark.parametrize(
+    ("stop", "rate", "short"), [("fixed", 0.03, (1, 16)), pytest.param("early", 0.3, (2,), marks=pytest.mark.slow)]
+)
 def test_rare_words_among_numbers_are_read(stop, rate, short, tmp_path):
     """Some runs tell for certain, in a word that the short calls before an audit do not show."""
 
