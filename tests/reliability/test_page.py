@@ -22,7 +22,7 @@ def of(*cases):
 def test_what_failed_is_said_first_and_by_name():
     row = of(({"tried": 1500, "words": "of two kinds"}, ""), ({}, "<failure/>"), ({}, '<skipped message="no disk"/>'))
     text = page({"6": row})
-    assert "\n\nIn 1 of 1 rows something failed. Not measured yet: row 1, row 2, row 3, row 4, row 5, row 7" in text
+    assert "\n\nIn 1 of 1 rows something failed. Not measured yet: row 1, row 3, row 4, row 5, row 7" in text
     assert f"| 1,501 | **1** |  | 1 | {row['measured']} |" in text
     assert "- failed: `tests.a::t[1]`\n- left out: 1 tests (no disk)\n- of two kinds" in text
 
