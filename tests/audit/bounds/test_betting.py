@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 from scipy.stats import norm
@@ -65,6 +65,7 @@ def test_the_stake_and_the_line_grow_fastest(claim, regions, named, right):
     assert gain == 1 - d
 
 
+@settings(max_examples=40)
 @given(st.floats(0.05, 3), st.floats(0.2, 3), st.floats(0.5, 2))
 def test_no_laws_within_rho_make_money_on_a_score(shift, believed, wider):
     """Two normal laws with exactly this rho, in bins; the score and the stake are of other laws."""

@@ -52,7 +52,7 @@ def test_every_family_and_method_is_cited():
     assert all(method.theorem.endswith(".") and method.sources for method in NAMED.values())
 
 
-@settings(max_examples=25)  # 1 s: every method is asked each time
+@settings(max_examples=8)  # every method is asked each time
 @given(
     MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
 )
@@ -98,9 +98,9 @@ def test_of_all_counts_of_few_runs_the_best_reach_it(method, claim, distance, ru
     assert min(found) == 0  # negative control: others show nothing
 
 
-def test_of_all_counts_of_bins_the_best_of_the_best_event_reach_it():  # 1 s: 588 counts, each five times
+def test_of_all_counts_of_bins_the_best_of_the_best_event_reach_it():  # 150 counts, each five times
     how, found, most = Renyi(ZCDP(0.5), 1, 0.2), [], []
-    counts = [binned(x, y) for x, y in itertools.product(sides(6, 3), sides(5, 3))]
+    counts = [binned(x, y) for x, y in itertools.product(sides(4, 3), sides(3, 3))]
     for order, toward, most_weight in (*itertools.product((1.0, 4.0), "xy", (0.5,)), (1.0, "y", 3.0)):
         basis = how.basis(weighed(order, toward, [-most_weight, 0.1, most_weight]))
         found.append(max(how.lower(one, basis) for one in counts))

@@ -74,7 +74,7 @@ def test_more_runs_detect_a_smaller_divergence():
 # Few given runs: the steps of the bound, its power exactly
 
 
-@settings(max_examples=20)  # the minimum detectable loss needs all counts
+@settings(max_examples=8)  # the minimum detectable loss needs all counts
 @given(GUESSED, GUESSED, st.floats(0.01, 0.999), st.integers(1, 3), st.sampled_from([0.0, 0.02]))
 def test_few_runs_prove_the_last_step_that_they_refute(x, y, confidence, distance, delta):
     claim = ApproxDP(1, delta) if delta else PureDP(1)

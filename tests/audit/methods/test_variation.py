@@ -29,7 +29,11 @@ def only_above(data, size, rng):
 
 @pytest.mark.parametrize(
     ("mechanism", "truth", "share", "stop"),
-    [(noisy, LAPLACE, 0.9, "fixed"), (only_above, 0.02, 0.6, "fixed"), (only_above, 0.02, None, "early")],
+    [
+        (noisy, LAPLACE, 0.9, "fixed"),
+        (only_above, 0.02, 0.6, "fixed"),
+        pytest.param(only_above, 0.02, None, "early", marks=pytest.mark.slow),
+    ],
 )
 def test_the_loss_is_found_and_not_exceeded(mechanism, truth, share, stop):
     """At 99.9% confidence: a false alarm in one of a thousand such audits."""

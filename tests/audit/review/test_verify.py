@@ -37,7 +37,7 @@ def made(kind):
         runs = 60 if how == "few" else 800
         x, y = (mechanism(data, runs, np.random.default_rng(seed)) for seed, data in enumerate((PAIR.x, PAIR.y)))
         return measure_loss_from_outputs(x, y, claim, relation="add_remove", rng=1)
-    stop, size = ("early", 400) if how == "early" else ("fixed", 4000)
+    stop, size = ("early", 150) if how == "early" else ("fixed", 4000)
     return measure_loss(
         mechanism, PAIR, claim, attack="cell" if how == "cells" else "entries", size=size, rng=1, stop=stop
     )
@@ -95,9 +95,8 @@ def test_a_forged_number_is_refused_although_the_file_is_whole(saved, kind, tmp_
         forged = replace(result, **change)
         write_json(tmp_path / "forged.json", forged.to_dict())
         read = AuditResult.from_dict(read_json(tmp_path / "forged.json"))  # the forger wrote the checksum anew
-        if says_the_same(read):
-            assert change.keys() <= {"counts"}  # a bound of 0 stays 0
-            continue
+        if "counts" in change and says_the_same(read):
+            continue  # a bound of 0 stays 0
         with pytest.raises(
             ValueError, match=r"must follow from the counts|regions must be|must be that of the event|bets must be"
         ):
