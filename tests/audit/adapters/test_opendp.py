@@ -61,7 +61,7 @@ def test_a_curve_is_held_to_a_delta():
 @pytest.mark.parametrize("entrywise", [False, True])
 def test_a_sound_count_is_not_accused_and_half_the_noise_is(entrywise):
     """Both forms of the call agree on what they find; false alarm 1e-6 each. OpenDP takes 1 s for so many numbers."""
-    make, size = (counts, 20_000) if entrywise else (counting, 3000)
+    make, size = (counts, 10_000) if entrywise else (counting, 2000)
     pair = PAIR if entrywise else NeighborPair.declared(5, 6, "add_remove")
     sound, less = (opendp.mechanism(lambda s=scale: make(s), entrywise=entrywise) for scale in (1.0, 0.5))
     assert sound.claim == PureDP(1.0)

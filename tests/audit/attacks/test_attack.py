@@ -157,7 +157,7 @@ def test_candidates_know_which_attack_found_them():
     assert (own.tried, own.attack_of(own.statistics[1])) == (("own statistics",), "own statistics")
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(arrays(np.float64, (8, 3), elements=st.floats(allow_nan=False)), st.sampled_from([np.float64, np.int64, bool]))
 def test_any_numbers_can_be_searched(outputs, dtype):
     with np.errstate(all="ignore"):

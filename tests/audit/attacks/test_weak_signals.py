@@ -101,11 +101,11 @@ def test_more_runs_gain_where_fresh_runs_are_told_apart_less_than_those_that_tau
 
 
 def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
-    """Of all 30% choose, and may teach; a third of the others teaches besides what entries share; 2 s for so many."""
-    result = measure_loss(lambda secret, size, rng: family(secret, size, rng), COIN, PureDP(0.5), size=100_000, rng=8)
+    """Of all 30% choose, and may teach; a third of the others teaches besides what entries share."""
+    result = measure_loss(lambda secret, size, rng: family(secret, size, rng), COIN, PureDP(0.5), size=40_000, rng=8)
     assert result.verdict == "violated"
     assert "differences" in result.event
-    assert result.selection == 30_000 + 2 * (70_000 // 6)
+    assert result.selection == 12_000 + 2 * (28_000 // 6)
     assert sum(side["runs"] for side in result.counts.values()) == result.size - result.selection
     verify_result(result)
 

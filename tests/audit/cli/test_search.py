@@ -15,13 +15,18 @@ FEW = ("--size", "6000", "--seed", "1", "--confidence", "0.999", "--attack", "en
 @pytest.mark.parametrize(
     ("arguments", "looked", "pair"),
     [
-        (("ons", "--pairs", "2", "--keep", "1"), "2 pairs of databases, looked at in 1,800 runs, 1 measured", "cell ("),
+        pytest.param(
+            ("ons", "--pairs", "2", "--keep", "1"),
+            "2 pairs of databases, looked at in 1,800 runs, 1 measured",
+            "cell (",
+            marks=pytest.mark.slow,
+        ),
         (("mine:noisy", "--data", "counts.csv", "--claim", "pure:1"), "3 pairs of databases, all measured", "to cell "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, looked, pair):
-    """False alarm: 1e-3 each; 1 s for a search among tables."""
+    """False alarm: 1e-3 each."""
     outcome = plaudit("search", *FEW, *arguments, "--verbose")
     assert (outcome.code in (WITHIN, NO_POWER), outcome.err) == (True, "")
     assert outcome.out.startswith(f"{looked}, each at ")
@@ -31,7 +36,7 @@ def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, look
 
 def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command) -> None:
     """False alarm: 1e-3 each."""
-    outcome = plaudit("search", "gdpc", "--cell", "3", "--cell", "8", "--size", "3000", *FEW[2:], "--out", "kept")
+    outcome = plaudit("search", "gdpc", "--cell", "3", "--cell", "8", "--size", "1200", *FEW[2:], "--out", "kept")
     assert outcome.out.startswith("2 pairs of databases, all measured, each at 99.95% confidence: 99.9% together.\n")
     assert outcome.out.endswith("Saved in kept/: one JSON file an audit.\n")
     names = ["gdpc-pair-1", "gdpc-pair-2"]

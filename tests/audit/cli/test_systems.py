@@ -12,12 +12,17 @@ FEW = ("--size", "400", "--seed", "1", "--confidence", "0.999", "--attack", "ent
     ("arguments", "pair", "claim"),
     [
         (("ons", "--pair", "alone", "--epsilon", "0.5"), "1 person added to cell (0, 0)", "epsilon 0.5 (add/remove)"),
-        (("topdown", "--stage", "measurements", "--set", "rho=0.5"), "female, 17 and under in 1", "rho 0.5 (replace"),
         (("topdown", "--stage", "measurements", "--relation", "add_remove"), "added to", "epsilon 1 (add/remove)"),
-        (("topdown", "--set", "preset=h1", "--stage", "measurements"), "(0, 0) to (0, 1)", "(replace one)"),
-        (("phsafe", "--set", "preset=pr", "--pair", "API"), "API: two rows of units vanish", "(add/remove)"),
         (("bottom-up", "--data", "midwest", "--people", "2"), "2 people added to", "epsilon 1 (add/remove)"),
         (("RAPPOR",), "", "epsilon 0.4001 (add/remove)"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (("topdown", "--stage", "measurements", "--set", "rho=0.5"), "under in 1", "rho 0.5 (replace"),
+                (("topdown", "--set", "preset=h1", "--stage", "measurements"), "(0, 0) to (0, 1)", "(replace one)"),
+                (("phsafe", "--set", "preset=pr", "--pair", "API"), "API: two rows of units vanish", "(add/remove)"),
+            )
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -39,7 +44,10 @@ def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Com
 
 @pytest.mark.parametrize(
     ("arguments", "following"),
-    [("topdown --stage measurements --pair added", "search topdown"), ("phsafe --relation add_remove", "audit phsafe")],
+    [
+        ("topdown --stage measurements --pair added", "search topdown"),
+        pytest.param("phsafe --relation add_remove", "audit phsafe", marks=pytest.mark.slow),
+    ],
 )
 def test_a_pass_on_databases_of_a_system_names_the_command_for_others(plaudit, monkeypatch, arguments, following):
     with monkeypatch.context() as patched:  # a pass takes 60,000 runs and ten seconds

@@ -14,6 +14,7 @@ LETTERS = "=+-@\N{MINUS SIGN}\N{FULLWIDTH EQUALS SIGN}\N{SMALL COMMERCIAL AT}'\"
 WORDS = st.text(st.sampled_from(LETTERS), max_size=8) | st.text(max_size=8)
 
 
+@settings(max_examples=30)
 @given(WORDS)
 @example("'=1")
 @example("''")

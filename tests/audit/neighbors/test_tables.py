@@ -123,7 +123,7 @@ def test_rows_of_a_unit_have_no_order():
 UNITS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["a", "b"])), max_size=6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(UNITS, UNITS, st.sampled_from(["add_remove", "replace_one"]), st.booleans())
 def test_the_distance_is_counted_unit_by_unit(x, y, relation, keyed):
     """The literal twin: multisets of units, each the multiset of its rows, or of rows."""

@@ -73,6 +73,7 @@ def idle(page, events):
     assert events == []
 
 
+@pytest.mark.slow
 @pytest.mark.reliability(row=9)
 def test_payloads_in_every_field_do_nothing_and_are_read_without_a_script(open_page, record_property):
     record_property("tried", len(by_kind(PAYLOADS)))

@@ -117,7 +117,9 @@ HOSTILE = ["cost of $\\x$", "$a_1$", "$", "a\x1b[31m\x00b", "half \ud83d a pair"
 
 
 @pytest.mark.reliability(row=9)
-@pytest.mark.parametrize(("ending", "usetex"), [(".svg", True), (".png", False), (".pdf", False)])  # half a second
+@pytest.mark.parametrize(
+    ("ending", "usetex"), [(".svg", True), (".png", False), pytest.param(".pdf", False, marks=pytest.mark.slow)]
+)
 def test_a_name_is_drawn_as_it_is_whatever_it_holds(tmp_path, ending, usetex, record_property):
     record_property("tried", len(by_kind(HOSTILE)))
     with matplotlib.rc_context({"text.usetex": usetex}), house_style():
@@ -178,8 +180,8 @@ def test_the_user_s_settings_are_left_alone(tmp_path):
         assert (matplotlib.rcParams["font.size"], matplotlib.rcParams["svg.hashsalt"]) == (13, "mine")
 
 
+@pytest.mark.slow  # a process that loads it all
 def test_figures_are_made_without_pyplot():
-    """1 s: a process that loads it all."""
     code = """
 import sys
 from tests.helpers import audited, estimated

@@ -26,7 +26,7 @@ def blocks(folder):
 @pytest.mark.parametrize(
     "options",
     [
-        {"stop": "early", "size": 500},
+        {"stop": "early", "size": 200},
         pytest.param({"attack": "trained", "size": 7000}, marks=pytest.mark.slow),
         {"claim": PureDP(0.3), "n_jobs": 2},
     ],

@@ -175,19 +175,19 @@ def test_a_search_that_begins_anew_says_how_to_repeat_it():
 
 
 def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
-    test = a_test(options={"size": 4000, "confidence": 0.99, "rng": 5})
+    test = a_test(options={"size": 400, "confidence": 0.99, "rng": 5})
     with entered(test):
         result = assert_loss_within(GDPC(1.0), PAIR)
-        assert (result.size, result.confidence, result.seed_entropy) == (4000, 0.99, 5)
-        result = assert_loss_within(GDPC(1.0), PAIR, size=5000, confidence=0.9, rng=6)
-        assert (result.size, result.confidence, result.seed_entropy) == (5000, 0.9, 6)
+        assert (result.size, result.confidence, result.seed_entropy) == (400, 0.99, 5)
+        result = assert_loss_within(GDPC(1.0), PAIR, size=500, confidence=0.9, rng=6)
+        assert (result.size, result.confidence, result.seed_entropy) == (500, 0.9, 6)
     with entered(a_test(options={"rng": "fixed"})):
         seeds = [seed_of(0, "test_release.py::test_counts", call) for call in (1, 2)]
         assert [seed_used(), seed_used(rng="fixed"), seed_used(rng=3)] == [*seeds, 3]
-    test.runs = 6000
+    test.runs = 2000
     with entered(test):
-        assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 6000
-        assert assert_loss_detected(HalfNoiseGDPC(1.0), PAIR).size == 6000
+        assert assert_loss_within(GDPC(1.0), PAIR, size=5000).size == 2000
+        assert assert_loss_detected(HalfNoiseGDPC(1.0), PAIR).size == 2000
 
 
 @pytest.mark.parametrize("assertion", [assert_loss_within, assert_loss_detected])

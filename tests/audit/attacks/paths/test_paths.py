@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy
@@ -153,6 +153,7 @@ def trees(draw, most=24):
 COUNTS = st.one_of(st.integers(-3, 12), st.integers(-50, 2000), st.integers(0, 10**6))
 
 
+@settings(max_examples=40)
 @given(trees(), st.sampled_from(OUTPUTS), st.data())
 def test_every_family_that_holds_proportions_comes_back(tree, output, data):
     noisy = np.array(data.draw(st.lists(COUNTS, min_size=tree.n_nodes, max_size=tree.n_nodes)))

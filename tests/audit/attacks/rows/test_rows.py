@@ -63,7 +63,7 @@ def found(x, y, size=4, pair=NONE_OR_ONE):
 @pytest.mark.parametrize("form", FORMS)
 def test_a_row_at_any_place_is_found_in_every_kind_of_table(form):
     rng = np.random.default_rng(1)
-    x, y = (list(map(FORMS[form], tables(rng, np.full(240, copied)))) for copied in (False, True))
+    x, y = (list(map(FORMS[form], tables(rng, np.full(120, copied)))) for copied in (False, True))
     name = "(6, 3)" if form == "array" else "('a6', 3)"
     x, y = (np.array(side) if form == "array" else side for side in (x, y))
     assert {f"rows equal to {name}", f"any row within one column of {name}"} <= found(x, y).keys()
@@ -133,7 +133,7 @@ def test_columns_that_data_do_not_have_may_hold_anything():
         ]
         return [frame.set_index(pd.Index(rng.permutation(100)[:12])) for frame in frames]
 
-    result = measure_loss(written, pair, PureDP(1.0), size=800, rng=1)
+    result = measure_loss(written, pair, PureDP(1.0), size=500, rng=1)
     assert (result.verdict, result.event) == ("violated", "y if rows equal to (any, 'a6', 3, any) >= 1")
 
 
@@ -152,7 +152,7 @@ def test_pairs_of_columns_are_weighed_where_the_rest_of_a_row_is_drawn_apart():
 @pytest.mark.parametrize("form", ["array", "tuples", "pandas"])
 def test_tables_of_equal_laws_show_no_row(form):
     rng = np.random.default_rng(6)
-    x, y = (list(map(FORMS[form], tables(rng, rng.random(300) < 0.2))) for _ in "xy")
+    x, y = (list(map(FORMS[form], tables(rng, rng.random(200) < 0.2))) for _ in "xy")
     assert list(found(*(np.array(side) if form == "array" else side for side in (x, y)))) == ["different rows"]
 
 

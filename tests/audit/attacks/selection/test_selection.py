@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit, logsumexp, ndtri
 from scipy.stats import norm
@@ -128,6 +128,7 @@ SCORES = st.one_of(st.integers(-3, 3), st.floats(-10, 10), st.sampled_from([-mat
 SIDE = st.lists(SCORES, min_size=1, max_size=30)
 
 
+@settings(max_examples=40)
 @given(SIDE, SIDE, st.sampled_from([("threshold",), ("cell",), BOTH]))
 def test_any_scores_give_an_event_of_the_families(x, y, families):
     x, y = np.array(x, float), np.array(y, float)
