@@ -13,7 +13,7 @@ from tests.audit.explorer.settings import READ_BACK, differing, random_state
 from tests.audit.report.hostile import PAYLOADS, by_kind
 
 pytestmark = pytest.mark.slow
-SETTINGS, BATCH = 2_000, 25
+SETTINGS, BATCH = 300, 25
 SHEETS = {sheet.name: sheet for sheet in sheets()}
 PH3 = "phsafe/PH3/state_A-G"
 CONFIG = read_config("us").to_dict()

@@ -333,10 +333,10 @@ def test_sound_given_outputs_are_not_refused(kind, files):
         check_file(sides)
 
 
-@pytest.mark.parametrize("audits", in_full(3, 1000))
+@pytest.mark.parametrize("audits", in_full(3, 300))
 @pytest.mark.parametrize("kind", SOUND)
 def test_runs_of_sound_mechanisms_are_not_refused(kind, audits):
-    """In full 1,000 audits of 16 kinds, of a score and of rare and common guesses: false alarm 5e-7."""
+    """In full 300 audits of 16 kinds, of a score and of rare and common guesses: false alarm 2e-7."""
     for audit in range(audits):
         sizes = (np.array([30, 30]), np.array([900, 1000]))[audit % 2]
         runs = runs_of(SOUND[kind], D, None, root=np.random.SeedSequence(audit))
