@@ -59,7 +59,7 @@ def test_other_laws_are_exceeded_as_seldom(mechanism, claim, loss):
 # Every promise, at its boundary: the law is the worst that keeps it
 
 
-LONG = [(kind, "early", 200 if kind == "zero-concentrated" else 1000) for kind in TIGHT]  # row 1 has the others
+LONG = [(kind, "early", 200 if kind == "zero-concentrated" else 400) for kind in TIGHT]  # row 1 has the others
 LONG += [(kind, how, 1000) for kind in ("total variation", "zero-concentrated") for how in ("fixed", "outputs")]
 LONG += [(kind, "growing outputs", 200) for kind in ("pure", "Gaussian")]  # the last look has the bets of all before
 
