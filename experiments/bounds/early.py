@@ -28,7 +28,7 @@ AT_MOST: dict[str, dict[str, float]] = DATA["runs"]["stopped_early"]  # medians 
 LIMIT: dict[str, Any] = {"marker": "|", "color": BLACK, "markersize": 8, "linestyle": "none"}
 MEDIAN = {False: INFINITE | {"color": BLUE}, True: CIRCLE | {"markersize": 5}}  # whether half of the audits refute
 DRAWN = 1.1  # violations above it are drawn
-PANEL = "(b) runs until an audit that may stop early refutes the promise"
+GAP = 1.7  # rows between laws and cases of others
 OTHER: dict[str, Any] = {"color": GRAY, "markersize": 5, "linestyle": "none"}
 PRINTED = {  # tests of others, by their names in `published.json`
     "MMD (2025), printed": OTHER | {"marker": "s"},
@@ -131,10 +131,11 @@ def check_early(numbers: Numbers) -> Checks:
             yield between(f"stopped early, {row['law']}, {factor:g} times the promise: median of runs", median, 0, most)
 
 
-def draw_early(ax: Axes, rows: list[dict[str, Any]], words: str = PANEL) -> None:
-    """Draw runs until promises are refuted, by ours and, if a row has them, by tests of others."""
+def draw_early(ax: Axes, rows: list[dict[str, Any]], published: list[dict[str, Any]]) -> None:
+    """Draw runs until promises are refuted; below a gap by ours, and tests of others, on cases of theirs."""
     columns = {"limit": 30, "median": 66, "80%": 100}
-    for place, row in enumerate(rows):
+    at = [*range(len(rows)), *(len(rows) + GAP + place for place in range(len(published)))]
+    for place, row in zip(at, [*rows, *published], strict=True):
         median, most = (needed_runs(row, share) for share in (0.5, 0.8))
         end = min(most, BUDGETS[-1])
         ax.plot(row["limit"], place, **LIMIT)
@@ -146,12 +147,12 @@ def draw_early(ax: Axes, rows: list[dict[str, Any]], words: str = PANEL) -> None
             column(ax, place, f"{value:,.0f}" if math.isfinite(value) else f"> {BUDGETS[-1] / 1000:g}k", points)
     for name, points in columns.items():
         column(ax, -1.2, name, points, style="italic")
-    names = [f"{row['law']}: {_times(row['factor'])}" if "factor" in row else row["law"] for row in rows]
-    printed = any("printed" in row for row in rows)
-    group_rows(ax, -1.2, "noise of a mean" if printed else "law: true loss / promise", style="italic")
-    name_rows(ax, names, top=-1.8)
+    names = [f"{row['law']}: {_times(row['factor'])}" for row in rows] + [row["law"] for row in published]
+    group_rows(ax, -1.2, "law: true loss / promise", style="italic")
+    group_rows(ax, len(rows) + GAP - 1.0, "noise of a mean, cases of others", style="italic")
+    name_rows(ax, names, at=at, top=-1.8)
     handles = [line_key("best bet if the law is known", **LIMIT), line_key("median", **MEDIAN[True])]
     handles.append(line_key("to 80% of audits", color=BLUE, linewidth=1.1))
-    handles += [line_key(source, **look) for source, look in PRINTED.items() if printed]
-    head(ax, words, handles, ncols=2 if printed else 3, x=-0.4)
+    handles += [line_key(source, **look) for source, look in PRINTED.items()]
+    head(ax, "(b) runs until an audit that may stop early refutes the promise", handles, ncols=2, x=-0.4)
     ax.set(xscale="log", xlim=(5, BUDGETS[-1] * 1.3), xlabel="runs in all (log scale)")

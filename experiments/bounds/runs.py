@@ -281,11 +281,10 @@ def draw(numbers: Numbers) -> Figure:
     rows = [row for row in numbers["rows"] if row["violation"] > 1]
     early = [row for row in numbers["early"] if float(row["factor"]) > DRAWN]
     published = numbers["published"]
-    heights = [2.6, *(0.16 * len(part) + 0.4 for part in (early, published, rows))]
-    figure, (top, middle, third, below) = page(4.0 + sum(heights), 4, 1, heights=heights)
+    heights = [2.6, 0.16 * (len(early) + len(published)) + 0.7, 0.16 * len(rows) + 0.4]
+    figure, (top, middle, below) = page(3.1 + sum(heights), 3, 1, heights=heights)
     _draw_needed(top, numbers["needed"])
-    draw_early(middle, early)
-    draw_early(third, published, "(c) the same on the cases of other sequential tests")
+    draw_early(middle, early, published)
     _draw_differences(below, rows)
     return figure
 
@@ -324,5 +323,5 @@ def _draw_differences(ax: Axes, rows: list[dict[str, Any]]) -> None:
     name_rows(ax, [row["case"] for row in rows], top=-1.8)
     handles: list[Any] = [bar_key(f"as expected: within {100 * WITHIN:g} points", GRAY, alpha=0.25)]
     handles += [line_key(kind, **look) for kind, look in STYLES.items()]
-    head(ax, "(d) simulated power less planned power", handles, ncols=5, x=-0.4)
+    head(ax, "(c) simulated power less planned power", handles, ncols=5, x=-0.4)
     ax.set_xlabel("percentage points (bars: 2 standard errors)")
