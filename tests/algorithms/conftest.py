@@ -3,11 +3,13 @@
 import csv
 import json
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from algorithms.noise import DiscreteGaussian, Laplace, TwoTailedGeometric
+from algorithms.noise.margins import least_margin
 
 
 @pytest.fixture
@@ -51,3 +53,11 @@ def scripted(monkeypatch):
     for law in (DiscreteGaussian, Laplace, TwoTailedGeometric):
         monkeypatch.setattr(law, "sample", sample)
     return handed
+
+
+@pytest.fixture(scope="module")
+def remembered():
+    """Exact margins of the same laws are asked for again and again: each is found once, which takes milliseconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("algorithms.noise.margins.least_margin", cache(least_margin))
+        yield

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algorithms.hierarchy import Hierarchy, check_counts
@@ -53,6 +53,7 @@ def number_of(tree):
 # Against the recursive twin
 
 
+@settings(max_examples=50)
 @given(parent_lists(), st.data())
 def test_totals_are_the_recursive_sums(parents, data):
     twin, tree = Twin(parents), Hierarchy.from_parents(parents)
@@ -66,6 +67,7 @@ def test_totals_are_the_recursive_sums(parents, data):
     np.testing.assert_array_equal(stacked, [[totals, totals], [np.zeros_like(totals), totals]])
 
 
+@settings(max_examples=50)
 @given(parent_lists(), st.data())
 def test_raking_is_the_recursive_rule(parents, data):
     """Small values around zero, so that sums of zero and below are common."""
@@ -80,6 +82,7 @@ def test_raking_is_the_recursive_rule(parents, data):
     np.testing.assert_allclose(tree.rake([[noisy], [noisy[::-1]]])[1, 0], tree.rake(noisy[::-1]), rtol=0)
 
 
+@settings(max_examples=50)
 @given(parent_lists())
 def test_nodes_are_numbered_level_by_level_with_siblings_side_by_side(parents):
     twin, tree = Twin(parents), Hierarchy.from_parents(parents)

@@ -218,9 +218,9 @@ def test_an_area_that_is_others_together_is_named_and_counted(parts, named, caps
     assert SUM.format(*named) in err if named else "warning" not in err
 
 
-@pytest.mark.parametrize("number", in_full(8, 40))
+@pytest.mark.parametrize("number", in_full(4, 40))
 def test_areas_that_chance_makes_a_sum_are_not_named(number, capsys):
-    """Of 40 files with 12 areas of about 25 persons in 12 cells at most one is, with probability .999; of 8 none is."""
+    """Of 40 files with 12 areas of about 25 persons in 12 cells at most one is, with probability .999; of 4 none is."""
     rng, schema = np.random.default_rng(2), Schema({"a": "uvwxyz", "sex": "fm"})
     for _ in range(number):
         values = rng.integers(1, 13, 300), rng.choice(list("uvwxyz"), 300), rng.choice(["f", "m"], 300)

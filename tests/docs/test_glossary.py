@@ -1,6 +1,5 @@
-"""One word for one thing: pages and messages use no word of `words.toml`, which names the word to write."""
+"""One word for one thing: no page uses a word of `words.toml`, which names the word to write; messages: test_house."""
 
-import ast
 import re
 import tomllib
 from pathlib import Path
@@ -23,22 +22,6 @@ def wrong(text: str, place: str) -> list[str]:
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages_use_one_word_for_one_thing(page: Path) -> None:
     assert wrong(page.read_text("utf-8"), str(page.relative_to(ROOT))) == []
-
-
-def messages(path: Path) -> str:
-    """Return what a file may show a user: strings with a space that are no docstring and no list of names."""
-    if path.suffix != ".py":
-        return path.read_text("utf-8")
-    nodes = [*ast.walk(ast.parse(path.read_bytes()))]
-    apart = [node.value for node in nodes if isinstance(node, ast.Expr) or getattr(node, "attr", "") == "split"]
-    shown = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in apart]
-    return "\n".join(text for text in shown if isinstance(text, str) and " " in text.strip())
-
-
-def test_messages_use_one_word_for_one_thing() -> None:  # every string of the source, two seconds
-    paths = [path for package in ("audit", "algorithms", "experiments") for path in (ROOT / package).rglob("*.py")]
-    paths += [path for kind in ("*.toml", "words.*.json", "*.j2") for path in (ROOT / "audit").rglob(kind)]
-    assert {str(path): found for path in paths if (found := wrong(messages(path), "messages"))} == {}
 
 
 @pytest.mark.parametrize("one", WORDS, ids=lambda one: one["wrong"])

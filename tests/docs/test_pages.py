@@ -23,8 +23,16 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if interactive(page)], ids=name_of)
-def test_examples_print_what_the_page_shows(page: Path) -> None:  # whole audits on some pages, .5 to 1.5 s
+LONG = ("promises.md", "search.md", "neighbors.md", "libraries.md", "phsafe.md")  # 1 to 3 s
+SHOWN = [
+    pytest.param(page, marks=pytest.mark.slow if page.name in LONG else (), id=name_of(page))
+    for page in PAGES
+    if interactive(page)
+]
+
+
+@pytest.mark.parametrize("page", SHOWN)
+def test_examples_print_what_the_page_shows(page: Path) -> None:  # whole audits on some pages, half a second
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.attempted > 0
     assert outcome.failed == 0

@@ -122,9 +122,10 @@ UNROUNDED, GAUSSIAN = {"rounded": False}, {"law": "gaussian", "delta": 0.05}
         ("bottom-up", {}, NoisyCounts, "law"),
         ("bottom-up-inverse-cdf", {}, NoisyCounts, "law"),
         *[("ons-independent", {"law": law}, CountNoise, "noise") for law in ("laplace", "geometric")],
-        *[("ons-independent", options, CountNoise, "noise") for options in (UNROUNDED, GAUSSIAN)],  # half a second
+        pytest.param("ons-independent", UNROUNDED, CountNoise, "noise", marks=pytest.mark.slow),
+        ("ons-independent", GAUSSIAN, CountNoise, "noise"),
         *[("nist", {"stage": "measurements", "law": law}, NistDp3, "noise") for law in ("laplace", "geometric")],
-        ("phsafe", {}, measurement, "noise_law"),
+        ("phsafe", {}, measurement, "noise_law"),  # its pair is made, 1 s
         ("topdown", {"stage": "measurements"}, Budget, "law"),
     ],
 )

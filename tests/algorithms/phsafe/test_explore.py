@@ -30,7 +30,7 @@ TARGETS = {
     table: {row["level"]: row["target"] for row in PRINTED if row["table"] == table}
     for table in dict.fromkeys(row["table"] for row in PRINTED)
 }
-
+pytestmark = pytest.mark.usefixtures("remembered")
 STABILITIES = st.integers(1, 400)
 LAWS = st.builds(DiscreteGaussian, st.floats(0.05, 1e5)) | st.builds(TwoTailedGeometric, st.floats(1e-4, 20))
 
@@ -196,6 +196,7 @@ def test_what_a_threshold_leaves_out_of_the_households_at_hand():
 
 def test_a_page_with_data_is_confidential(tmp_path, monkeypatch, capsys):  # households are read twice
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("algorithms.systems.sheets", lambda: [SHEET])  # of other systems, a second for three pages
     persons, units = [f"--persons={PATHS[0]}"], [f"--units={PATHS[1]}"]
     Path("recode.json").write_text('{"geo": {"TABBLKST": {"from": "state"}}}')
     Path("geo.csv").write_text(PATHS[2].read_text("utf-8").replace("TABBLKST", "state"))

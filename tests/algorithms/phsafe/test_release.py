@@ -103,7 +103,7 @@ def test_levels_and_tables_without_a_budget_are_left_out():
     assert made.ledger.unbounded.rho == 2e9
 
 
-@pytest.mark.parametrize("source", ["seeded", "secure"])
+@pytest.mark.parametrize("source", ["seeded", pytest.param("secure", marks=pytest.mark.slow)])
 def test_noise_has_the_law_it_is_published_with(source):
     # Three releases, 31,824 draws. Kolmogorov's p-value is below 1e-6 with probability 1e-6 where the law is right;
     # scales that are 10% off are missed with probability below 1e-4 (4 deviations: the distance is 0.024, 0.015 do).

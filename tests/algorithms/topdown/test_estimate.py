@@ -80,7 +80,7 @@ def problems(draw: st.DrawFn) -> tuple[TopDown, np.ndarray, int]:
     return topdown, histogram, seed
 
 
-@pytest.mark.parametrize("times", in_full(25, 1_000))
+@pytest.mark.parametrize("times", in_full(15, 1_000))
 def test_every_constraint_holds(times: int) -> None:
     @given(problems())
     @settings(max_examples=times)

@@ -18,6 +18,7 @@ from audit.claims import ZCDP, PureDP
 from tests.docs.pages import ROOT
 from tests.helpers import plaudit
 
+pytestmark = pytest.mark.usefixtures("remembered")
 SHEET, BUDGET = sheet(), "topdown/all/all/budget"
 SURVEY, DEATHS = (ROOT / "examples" / f"{name}.json" for name in ("survey", "deaths"))
 
@@ -57,6 +58,7 @@ def test_settings_of_ones_own_have_the_noise_of_their_release(areas, rho):
 
 
 def test_the_command_shows_the_settings(capsys, monkeypatch, tmp_path):  # five commands
+    monkeypatch.setattr("algorithms.systems.sheets", lambda: [SHEET])
     monkeypatch.setenv("COLUMNS", "200")
     for options, words in (
         ((), "Block group Total "),

@@ -67,7 +67,7 @@ def test_noise_pays_for_what_a_neighbor_changes() -> None:
 
 
 @given(st.fractions(Fraction(1, 10**9), 1), st.floats(0.1, 1e6), st.sampled_from(["replace_one", "add_remove"]))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_rounding_never_spends_more_than_the_share(share: Fraction, total: float, relation: Any) -> None:
     """In exact fractions, of what the law itself says: epsilon, or one over its squared scale."""
     factor = 1 if relation == "add_remove" else 2

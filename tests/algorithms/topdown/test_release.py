@@ -29,8 +29,7 @@ from algorithms.topdown.presets import PRESETS, SETTINGS
 from algorithms.topdown.release import release
 from algorithms.topdown.stored import stored
 from audit.claims import ZCDP, PureDP
-from tests.benchmarks.census import one_release
-from tests.benchmarks.measuring import in_a_process
+from tests.benchmarks import sizes
 from tests.helpers import anew, beside_reading, contents, plaudit, refused_by, refuses, rows_of
 
 DONE = 0
@@ -193,7 +192,7 @@ def test_the_same_measurements_of_other_people_give_the_same_release(tmp_path, m
     assert json.loads((tmp_path / "two" / "release.json").read_text())["failsafes"]
 
 
-@pytest.mark.parametrize(("solver", "part"), [("piqp", 1), ("batched", 1), ("batched", 12), ("piqp", 2**22)])
+@pytest.mark.parametrize(("solver", "part"), [("batched", 1), ("batched", 12), ("piqp", 2**22)])
 def test_what_is_written_is_what_is_computed_in_memory(tmp_path, monkeypatch, solver, part):
     """Whatever is drawn, stored and estimated at a time, and above failsafes: areas are what their parts became."""
     monkeypatch.setattr(drawing, "CHUNK", min(part, drawing.CHUNK))
@@ -235,8 +234,7 @@ def test_leaves_of_any_order_and_level_are_written(tmp_path, monkeypatch, tree, 
     assert people == Counter(dict(zip(codes, tables[tree.leaves].sum(axis=1).tolist(), strict=True)))
 
 
-@pytest.mark.parametrize("piece", [5, spilled.PIECE])
-@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(("listed", "piece"), [(True, 5), (False, spilled.PIECE)])
 def test_persons_that_are_counted_on_disk_give_the_same_files(tmp_path, monkeypatch, piece, listed):
     monkeypatch.setattr(spilled, "PIECE", piece)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -262,7 +260,7 @@ def test_a_release_of_100_000_blocks_needs_the_memory_of_one_of_5_000(tmp_path):
     most = {}
     for blocks in (5_000, 100_000):
         (tmp_path / str(blocks)).mkdir()
-        most[blocks] = in_a_process(one_release, 63, blocks, str(tmp_path / str(blocks)))["gigabytes"]
+        _, most[blocks] = sizes.in_a_process(sizes.topdown, tmp_path / str(blocks), blocks, 63)
         shutil.rmtree(tmp_path / str(blocks))
     assert (most[100_000] - most[5_000]) * 2**30 < 500 * 95_000
 

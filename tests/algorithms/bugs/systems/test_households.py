@@ -25,7 +25,7 @@ def tabulated(query, model, relation="add_remove"):
     return measurement.tabulated(worst_pair(*query, model, relation), US)
 
 
-def test_noise_for_two_tau_rows_breaks_the_promise_only_where_unrelated_units_change():
+def test_noise_for_two_tau_rows_breaks_the_promise_only_where_unrelated_units_change():  # three pairs are counted
     bug = TwoTauStability(US, [PH3])
     assert bug.spent(tabulated(PH3, "API")) / bug.claim.budget == pytest.approx(170 / 144)
     for relation, most in (("add_remove", 1), ("replace_one", 2)):
@@ -44,7 +44,7 @@ def test_a_unit_counted_twice_costs_four_times_as_much():
     np.testing.assert_array_equal(*people)
 
 
-def test_shared_noise_is_the_same_at_both_levels():
+def test_shared_noise_is_the_same_at_both_levels():  # its pair is validated and counted
     pair = tabulated(SHARED[1], "VAL")
     bug, rng = SharedNoise(US, SHARED), np.random.default_rng(1)
     noise = bug(pair.x, 1_000, rng) - bug.exact(pair.x)

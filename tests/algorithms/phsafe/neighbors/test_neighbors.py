@@ -33,7 +33,7 @@ VALID = [("PH1_num", "usa_*", "replace_one"), ("PH4", "usa_A-G", "add_remove"), 
 
 
 @pytest.mark.parametrize(("table", "level", "relation"), VALID)
-def test_a_pair_reaches_its_number(table, level, relation):
+def test_a_pair_reaches_its_number(table, level, relation):  # both databases are validated
     """The experiment `phsafe_spent` holds all of them."""
     pair = worst_pair(table, level, "VAL", relation)
     assert (pair.model, pair.relation) == ("VAL", relation)
@@ -45,19 +45,27 @@ def test_a_pair_reaches_its_number(table, level, relation):
 @pytest.mark.parametrize(
     ("relation", "in_place"), [("add_remove", False), ("replace_one", False), ("replace_one", True)]
 )
-def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):
+def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):  # all is validated, and counted twice
     pair = joint_pair("VAL", relation, in_place=in_place)
     spent = rho_spent(stability_change(pair.x, pair.y), US)
     assert spent == pytest.approx(JOINT[f"VAL {relation}" + ", in place" * in_place], abs=5e-6)
 
 
-def test_other_thresholds_and_states():  # each pair is tabulated
-    config = {**US.to_dict(), "tau": {**US.tau, "PH2": 3, "PH3": 2}, "state_filter": ["11", "56"]}
+OTHER_SETTINGS = {**US.to_dict(), "tau": {**US.tau, "PH2": 3, "PH3": 2}, "state_filter": ["11", "56"]}
+
+
+def test_other_thresholds():
+    config = OTHER_SETTINGS
     pair = worst_pair("PH2", "usa_*", config=config)
+    assert pair.label == "a spouse leaves a family of 5"
     change = stability_change(pair.x, pair.y, config=config, tables=["PH2"])
     assert change["L2_SQUARED"].tolist() == [18, 18]
     assert worst_pair("PH3", "state_A-G", "API", config=config) is worst_pair("PH3", "usa_*", "API", config=config)
-    states = worst_pair("PH1_denom", "state_*", relation="replace_one", config=config).x[2]["TABBLKST"]
+
+
+def test_other_states(monkeypatch):
+    monkeypatch.setattr("algorithms.phsafe.neighbors.pairs.tabulate", lambda *of_a_valid_database: None)
+    states = worst_pair("PH1_denom", "state_*", relation="replace_one", config=OTHER_SETTINGS).x[2]["TABBLKST"]
     assert {"11", "56"} == set(states)
     alone = worst_pair("PH1_denom", "state_*", relation="replace_one", config="pr")
     assert alone.label == "the only occupant joins another"
@@ -91,9 +99,10 @@ def test_a_household_is_under_the_first_number_that_will_do():
     assert placed(HOME, 1, lambda order: order[0] == CHILD[:2], "true").mafid - HOME.mafid < 10
 
 
-def test_the_first_number_is_found_without_pandas():  # in a new process, 1 s: DuckDB keeps what it has imported
-    found = "import sys; sys.modules['pandas'] = None; from tests.algorithms.phsafe.neighbors.test_neighbors import *"
-    found += "; assert placed(HOME, 1, lambda order: True) == HOME"
+def test_the_first_number_is_found_without_pandas():  # in a new process, as DuckDB keeps what it has imported
+    found = "import sys; sys.modules['pandas'] = None; from algorithms.phsafe.neighbors.households import *"
+    found += f"; home = Household({HOME.mafid}, {HOME.members})"
+    found += "; assert placed(home, 1, lambda order: True) == home"
     subprocess.run([sys.executable, "-c", found], check=True, timeout=60)
 
 

@@ -97,7 +97,7 @@ HOUSEHOLDS = st.tuples(st.integers(0, 2**32), st.integers(1, 6), st.integers(0, 
 
 
 @given(HOUSEHOLDS)
-@settings(max_examples=6)
+@settings(max_examples=3)
 @example((1, 300, 2_000, 1))
 @example((10, 300, 2_000, 10))
 def test_any_households_are_counted_as_by_hand(database, drawn):

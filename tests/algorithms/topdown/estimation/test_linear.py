@@ -40,7 +40,7 @@ def test_conflicts_are_named(kin, expected):
     assert (set(names), len(names)) == (expected, len(expected))
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(seeds)
 def test_none_of_the_names_can_be_left_out(seed):  # each solves dozens of programs
     rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def least_by_cells(kin, targets):
     return linprog(np.eye(n + 1)[-1], A_ub=np.array(rows), b_ub=most, A_eq=sums, b_eq=kin.parent).fun
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(seeds)
 def test_the_smallest_tolerance_is_that_of_all_cells(seed):
     """Cells that no query or bound tells apart are merged."""

@@ -173,7 +173,7 @@ def roundings(x, kin):
             yield table
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(seeds)
 def test_no_rounding_is_nearer(seed):
     rng = np.random.default_rng(seed)
@@ -209,7 +209,7 @@ def test_every_constraint_is_kept_without_branching(times):
     hold()
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(seeds)
 def test_the_failsafe_rounds_too(seed):  # each solves a dozen programs
     rng = np.random.default_rng(seed)

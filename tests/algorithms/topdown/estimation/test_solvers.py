@@ -147,7 +147,7 @@ def objective(family, tables):
     return sum(fit.weights @ np.sum((answer(fit.groups, tables) - fit.answers) ** 2, axis=1) for fit in family.fits)
 
 
-@settings(max_examples=60)  # two solvers and a linear program each
+@settings(max_examples=40)  # two solvers and a linear program each
 @given(
     seed=st.integers(0, 2**32), parts=st.integers(1, 5), cells=st.integers(2, 12), noise=st.sampled_from([0.5, 5, 50])
 )
