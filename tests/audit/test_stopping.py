@@ -45,8 +45,8 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
         made.append((rng.bit_generator.seed_seq.spawn_key, size))
         return mechanism(data, size, rng)
 
-    result = early(noting, claim.at(0.9 * claim.budget), size=150)
-    assert sum(size for _, size in made) == result.size <= 150
+    result = early(noting, claim.at(0.9 * claim.budget), size=100)
+    assert sum(size for _, size in made) == result.size <= 100
     runs = sum(side["runs"] for side in result.counts.values())
     assert (result.selection, result.selection + runs) == (12, result.size)
     bet_on = [key for key, _ in made if key[0] == 7]
@@ -56,7 +56,7 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
     ((_, read),) = read_audits(tmp_path / "audit.json")
     again = verify_result(read)
     assert (again.measured, again.detectable, again.verdict) == (result.measured, result.detectable, result.verdict)
-    same = early(mechanism, result.claim, size=150, n_jobs=2)
+    same = early(mechanism, result.claim, size=100, n_jobs=2)
     assert (same.counts, same.size, same.event) == (result.counts, result.size, result.event)
 
 
@@ -167,7 +167,7 @@ def test_a_registered_event_spends_no_runs_on_choice():
     assert all(bet["regions"] == 2 for bet in result.basis["bets"])
 
 
-def test_other_outputs_than_numbers_teach_too(tmp_path):
+def test_other_outputs_than_numbers_teach_too():
     """Words at first, and words that come later among numbers."""
 
     def words(data, size, rng):
@@ -178,9 +178,7 @@ def test_other_outputs_than_numbers_teach_too(tmp_path):
 
     known = early(later, PureDP(1.0), event=Event.at_least((), 1), size=60, rng=8)
     assert (known.verdict, known.event) == ("no power", "y if output >= 1")
-    result = early(words, PureDP(1.0), store=tmp_path)
-    assert result.verdict == early(later, PureDP(1.0)).verdict == "violated"
-    assert early(words, PureDP(1.0), store=tmp_path).counts == result.counts
+    assert early(words, PureDP(1.0)).verdict == early(later, PureDP(1.0)).verdict == "violated"
 
 
 @pytest.mark.parametrize("kind", ["pure", "zero-concentrated", "words that come later"])

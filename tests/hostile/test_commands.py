@@ -170,7 +170,7 @@ def _places(path: str, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.reliability(row=8)
-@pytest.mark.parametrize("number", in_full(6, 2000))  # 6 copies of this process, 1 s
+@pytest.mark.parametrize("number", in_full(4, 2000))  # 4 copies of this process, 1 s
 def test_hostile_words_and_files_are_refused_or_answered(number, good_files, tmp_path, record_property):
     codes, wrong = [], {}
 

@@ -66,7 +66,7 @@ def added_up(cases: Iterable[ElementTree.Element]) -> dict[str, Any]:
     """Return what the tests of pytest's report tried and told, and which failed or were left out."""
     failed, left_out, tried, seconds, told = [], {}, 0, 0.0, []
     for case in cases:
-        if not case.get("classname"):  # a module of another row that needs an extra
+        if not case.get("classname") and case.find("error") is None:  # a module of another row that needs an extra
             continue
         name = f"{case.get('classname')}::{case.get('name')}"
         if (skipped := case.find("skipped")) is not None:

@@ -27,6 +27,12 @@ def test_what_failed_is_said_first_and_by_name():
     assert "- failed: `tests.a::t[1]`\n- left out: 1 tests (no disk)\n- of two kinds" in text
 
 
+def test_a_module_that_cannot_be_read_has_failed_and_one_that_needs_an_extra_has_not():
+    case = '<testcase classname="" name="tests.b"><{end}/></testcase>'
+    assert added_up([ElementTree.fromstring(case.format(end="error"))])["failed"] == ["::tests.b"]
+    assert added_up([ElementTree.fromstring(case.format(end="skipped"))])["left_out"] == {}
+
+
 def test_every_row_has_a_test_and_every_mark_a_row():
     marks = {number for path in Path(ROOT / "tests").rglob("test_*.py")
              for number in re.findall(r"mark\.reliability\(row=(\d+)\)", path.read_text("utf-8"))}  # fmt: skip

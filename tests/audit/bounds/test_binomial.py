@@ -75,6 +75,7 @@ print([name for name in slow if name in sys.modules])
 """
 
 
+@pytest.mark.slow  # 2 s
 def test_audits_import_nothing_slow():
-    """Audits of all families in a new process take 1.5 seconds: nothing else shows what they import."""
+    """Audits of all families in a new process: nothing else shows what they import."""
     assert subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True).stdout == "[]\n"

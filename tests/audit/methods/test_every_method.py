@@ -52,7 +52,7 @@ def test_every_family_and_method_is_cited():
     assert all(method.theorem.endswith(".") and method.sources for method in NAMED.values())
 
 
-@settings(max_examples=8)  # every method is asked each time
+@settings(max_examples=5)  # every method is asked each time
 @given(
     MANY, MANY, BINS, BINS, st.floats(0.01, 0.999), st.integers(1, 5), st.floats(0, 0.3), st.sampled_from([1.0, 4.0])
 )
