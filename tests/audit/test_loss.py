@@ -143,7 +143,7 @@ def again(seed, **options):
     return (result.counts, result.measured, result.event, result.verdict, result.detectable), result.seed_entropy
 
 
-def test_a_seed_reproduces_an_audit_and_another_does_not():
+def test_a_seed_reproduces_an_audit_and_another_does_not():  # five audits, one by two processes
     once = again(11)
     assert once[1] == 11
     assert again(11, n_jobs=2) == once

@@ -71,7 +71,7 @@ def test_bets_expect_what_earlier_runs_showed():
         assert right + wrong == pytest.approx(1)
 
 
-def test_coins_pick_the_databases():
+def test_coins_pick_the_databases():  # eight audits
     on_y = [early(*PURE, size=40, rng=seed).counts["y"]["runs"] for seed in range(8)]
     assert len(set(on_y)) > 3  # of 28 runs
 
@@ -167,7 +167,7 @@ def test_a_registered_event_spends_no_runs_on_choice():
     assert all(bet["regions"] == 2 for bet in result.basis["bets"])
 
 
-def test_other_outputs_than_numbers_teach_too():
+def test_other_outputs_than_numbers_teach_too():  # three audits
     """Words at first, and words that come later among numbers."""
 
     def words(data, size, rng):
@@ -182,7 +182,7 @@ def test_other_outputs_than_numbers_teach_too():
 
 
 @pytest.mark.parametrize("kind", ["pure", "zero-concentrated", "words that come later"])
-def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):
+def test_a_longer_file_repeats_the_bets_of_a_shorter_one(kind):  # four audits
     """So the bounds of all looks at a file that grows hold together; a file that is shuffled anew would not do so."""
     mechanism, claim, _ = TIGHT.get(kind, TIGHT["pure"])
     rng = np.random.default_rng(5)

@@ -218,7 +218,7 @@ def refuse(words="out must be a new folder, got 'old'"):
         ("refuse()", []),
     ],
 )
-def test_a_broken_command_is_found_out(done, wrong, good_files, tmp_path):
+def test_a_broken_command_is_found_out(done, wrong, good_files, tmp_path):  # the first makes all good files
     case = Case(["list"], {}, good_files, tmp_path, lambda _: exec(done, globals()))
     assert [fault.partition(":")[0] for fault in case.faults()] == wrong
 

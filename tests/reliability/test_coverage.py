@@ -26,7 +26,7 @@ def cases():
 
 @pytest.mark.reliability(row=1)
 @pytest.mark.parametrize(("case", "audits", "confidence"), list(cases()))
-def test_a_bound_misses_as_seldom_as_it_says(case, audits, confidence, record_property):
+def test_a_bound_misses_as_seldom_as_it_says(case, audits, confidence, record_property):  # 1,000 bounds each
     """False alarm of a valid bound: 1e-4 for each."""
     rng = np.random.default_rng([CASES.index(case), round(1000 * confidence)])
     bounds = case.draw(1.0, audits, rng)(confidence)

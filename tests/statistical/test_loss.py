@@ -128,7 +128,7 @@ def discrete(seed, claim=None, size=200_000):
 
 
 @pytest.mark.parametrize("audits", in_full(1, 200))
-def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):
+def test_discrete_noise_shows_nine_tenths_of_its_rho(audits):  # 200,000 runs for rho
     results = [discrete(seed) for seed in range(audits)]
     found = [result.measured.rho for result in results]
     assert min(found) > 0.4

@@ -265,7 +265,7 @@ def test_every_bug_breaks_its_promise_on_neighbors(bug):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_sampler_follows_the_law(case):
+def test_the_sampler_follows_the_law(case):  # one bug runs one by one
     """False alarm 1e-6 each."""
     name, mechanism, x, y = CASES[case]
     size = (20_000 if case == name else 5_000) // (5 if name == "quality-gate" else 1)  # which runs one by one

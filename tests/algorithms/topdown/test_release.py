@@ -410,7 +410,7 @@ def test_a_release_of_the_bundled_nation(topdown):
     assert json.loads(Path("out/release.json").read_text())["promise"]["epsilon"] == 8.0
 
 
-def test_facilities_bound_who_lives_where(topdown):
+def test_facilities_bound_who_lives_where(topdown):  # a release with linear programs
     attributes, kinds = PRESETS["e2e-1940"].schema.attributes, ["household", "household", "correctional", "household"]
     homes = {"county": [1, 1, 2, 2], "district": [1, 2, 1, 2], "hhgq": kinds}
     people = Frame({**{name: [own[0]] * 4 for name, own in attributes.items()}, **homes, "n": [300, 200, 100, 0]})

@@ -69,7 +69,7 @@ def test_nothing_varies_with_what_does_not_move(runs):
     assert features.size == 2
 
 
-def test_what_entries_share_is_taken_off(taught):
+def test_what_entries_share_is_taken_off(taught):  # a search among many entries
     *_, score = taught
     rng = np.random.default_rng(13)
     x, y = family(0, FRESH, rng), family(1, FRESH, rng)
@@ -100,7 +100,7 @@ def test_more_runs_gain_where_fresh_runs_are_told_apart_less_than_those_that_tau
     assert not still_gains([lambda scores: scores], far, nothing)  # false alarm 3e-5
 
 
-def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():
+def test_runs_that_teach_are_taken_from_those_that_count_before_any_is_made():  # 40,000 runs of many entries
     """Of all 30% choose, and may teach; a third of the others teaches besides what entries share."""
     result = measure_loss(lambda secret, size, rng: family(secret, size, rng), COIN, PureDP(0.5), size=40_000, rng=8)
     assert result.verdict == "violated"

@@ -76,6 +76,7 @@ def test_errors_of_ones_own(plaudit: Command) -> None:
     assert found.settings["command"] == "plaudit estimate --residuals 'my errors.csv' --claim pure:0.5 --seed 1"
 
 
+# Three estimates and figures.
 def test_an_estimate_and_its_figure_are_saved_and_nothing_is_overwritten(plaudit: Command) -> None:
     command = ("estimate", "gdpc", "--out", "kept", "--seed")
     for seed in ("1", "2", "1"):

@@ -43,7 +43,7 @@ def test_several_cells_share_the_confidence(plaudit: Command) -> None:  # five a
     assert results(alone)["mine:noisy cell 0"].counts == found[names[3]].counts
 
 
-def test_cells_by_their_counts_each_once(plaudit: Command) -> None:
+def test_cells_by_their_counts_each_once(plaudit: Command) -> None:  # six audits
     words = ("audit", "mine:noisy", "--data", "spread.csv", "--claim", "pure:1", *FEW, "--json")
     found = results(plaudit(*words, "--cells", "smallest, largest,empty", "--cell", "3", "--cell", "4"))
     assert list(found) == [f"mine:noisy cell {cell}" for cell in (3, 4, 2, 1)]

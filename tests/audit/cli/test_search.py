@@ -34,6 +34,7 @@ def test_pairs_are_looked_at_and_the_worst_are_measured(plaudit, arguments, look
     assert pair in outcome.out
 
 
+# A search, and two audits again.
 def test_what_was_measured_is_kept_with_the_command_of_the_search(plaudit: Command) -> None:
     """False alarm: 1e-3 each."""
     outcome = plaudit("search", "gdpc", "--cell", "3", "--cell", "8", "--size", "1200", *FEW[2:], "--out", "kept")

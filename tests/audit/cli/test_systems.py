@@ -42,6 +42,7 @@ def test_a_stage_and_a_pair_are_part_of_the_name_and_of_the_command(plaudit: Com
     assert result.provenance["command"] == f"plaudit audit topdown --epsilon 2.0 {options} --seed 1"
 
 
+# The command that is named runs.
 @pytest.mark.parametrize(
     ("arguments", "following"),
     [

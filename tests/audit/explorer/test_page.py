@@ -34,7 +34,7 @@ def test_the_page_is_small_and_asks_for_nothing():
 
 
 @pytest.mark.reliability(row=9)
-def test_the_description_cannot_end_its_script(record_property):
+def test_the_description_cannot_end_its_script(record_property):  # two pages
     """A payload is a value of the page's JSON and nothing else; of the page, no tag and no attribute is other."""
     record_property("tried", 2 * len(by_kind(PAYLOADS)))  # places: the page, and its JSON
     texts = [words.encode(errors="replace").decode() for words in PAYLOADS]
@@ -121,7 +121,7 @@ def test_the_command_writes_a_page_over_a_page(tmp_path, monkeypatch, capsys):  
     assert contents(tmp_path) == before
 
 
-def test_the_page_in_python(tmp_path, monkeypatch):
+def test_the_page_in_python(tmp_path, monkeypatch):  # a page with all sheets
     monkeypatch.chdir(tmp_path)
     state = {"phsafe/PH3/state_A-G/margin": 10, "phsafe/PH3/state_A-G/rho": None}
     explored = audit.explore("phsafe", state)

@@ -154,7 +154,7 @@ def test_libreoffice_computes_the_numbers_of_python(tmp_path):
         assert differing(found, {key: wanted[key] for key in SHOWN}) == []
 
 
-def test_a_formula_with_an_error_is_noticed(book):
+def test_a_formula_with_an_error_is_noticed(book):  # a workbook is computed
     key = "phsafe/total/all/epsilon_gaussian"
     wrong = cell(book, name_of(key))
     right, wrong.value = wrong.value, f"{wrong.value}*1.00000001"

@@ -31,7 +31,7 @@ def test_regions_are_those_of_the_bounds(x, y, confidence, distance):
 
 
 @given(BINS, BINS, CONFIDENCES, st.integers(1, 5), st.sampled_from([1.0, 1.5, 4.0]), st.sampled_from(["x", "y"]))
-def test_a_likelihood_ratio_is_that_of_the_bounds(x, y, confidence, distance, order, toward):
+def test_a_likelihood_ratio_is_that_of_the_bounds(x, y, confidence, distance, order, toward):  # bets for each
     event = weighed(order, toward)
     likely, other = (y, x) if toward == "y" else (x, y)
     rho = renyi_variational_lower(event.rule.weights, likely, other, order=order, confidence=confidence)

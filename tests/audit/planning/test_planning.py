@@ -187,7 +187,7 @@ EARLY = [(PureDP(1.0), 1.5), (PureDP(1.0), 2.0), (ApproxDP(1.0, 0.01), 2.0), (Ga
 
 
 @pytest.mark.parametrize(("plans", "seeds"), in_full((EARLY[:1], 3), (EARLY, 40)))
-def test_early_audits_find_a_violation_within_the_planned_runs(plans, seeds):
+def test_early_audits_find_a_violation_within_the_planned_runs(plans, seeds):  # made-up audits
     """Blocks of runs grow by a quarter: 40 audits are at most two blocks off, three audits at most five."""
     for claim, violation in plans:
         mechanism = as_planned(claim.at(violation * claim.budget))
@@ -304,6 +304,7 @@ DESIGNS = st.sampled_from(["coins", "outputs", "one_run"])
 LOSSES, WORSE, POWERS = st.floats(0.3, 4.0), st.floats(1.3, 4.0), st.floats(0.2, 0.95)
 
 
+# Six examples of five plans.
 @settings(max_examples=6)
 @given(LOSSES, st.sampled_from([0.0, 1e-6, 0.02]), WORSE, POWERS, st.integers(1, 4), DESIGNS)
 def test_size_violation_and_power_are_one_relation(epsilon, delta, violation, power, distance, design):

@@ -45,7 +45,7 @@ def views(result):
 
 @settings(max_examples=25)
 @given(FAMILIES, powers(-3, 2), st.floats(1e-3, 3))
-def test_a_lower_bound_is_rounded_down_wherever_it_is_printed(family, promised, share):
+def test_a_lower_bound_is_rounded_down_wherever_it_is_printed(family, promised, share):  # every form of a result
     result = of(family, promised, promised * share)
     bounds = dict(views(result))
     assert len(set(bounds.values())) == 1, bounds

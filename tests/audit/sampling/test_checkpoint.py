@@ -31,7 +31,7 @@ def blocks(folder):
         {"claim": PureDP(0.3), "n_jobs": 2},
     ],
 )
-def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, options):
+def test_an_audit_with_a_store_is_the_same_and_so_is_one_that_goes_on(tmp_path, options):  # three audits each
     """Also where blocks are gone, or are not as they were written."""
     alone = audit(**options)
     assert same(audit(store=tmp_path, **options), alone)

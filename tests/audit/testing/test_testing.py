@@ -130,7 +130,7 @@ def test_an_unbounded_loss_shows_its_witness():
         assert_loss_within(SilentInvariant(1.0), PAIR, size=2000)
 
 
-def test_a_stated_claim_goes_before_that_of_the_mechanism():
+def test_a_stated_claim_goes_before_that_of_the_mechanism():  # two audits
     """Geometric noise for epsilon 1 keeps the first, and not the second."""
     assert assert_loss_within(GDPC(1.0), PAIR, ZCDP(1.5), size=20_000).claim == ZCDP(1.5)
     assert assert_loss_detected(GDPC(1.0), PAIR, PureDP(0.5), size=20_000).claim == PureDP(0.5)
@@ -174,7 +174,7 @@ def test_a_search_that_begins_anew_says_how_to_repeat_it():
         seed_used(rng="anew")
 
 
-def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():
+def test_what_is_left_out_comes_from_the_test_and_runs_from_the_session():  # seven audits
     test = a_test(options={"size": 400, "confidence": 0.99, "rng": 5})
     with entered(test):
         result = assert_loss_within(GDPC(1.0), PAIR)

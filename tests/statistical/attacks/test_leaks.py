@@ -98,7 +98,7 @@ def audits(leak, seeds, pair=NONE_OR_ONE):
 @pytest.mark.reliability(row=3)
 @pytest.mark.parametrize("times", in_full(1, 20))
 @pytest.mark.parametrize(("leak", "least"), LEAKS)
-def test_a_leak_is_found(leak, least, times, record_property):
+def test_a_leak_is_found(leak, least, times, record_property):  # whole audits, and one without the leak
     found = sum(result.verdict == "violated" for result in audits(leak, times))
     for name, value in {"tried": times, "case": leak.__name__.replace("_", " "), "found": found}.items():
         record_property(name, value)

@@ -54,7 +54,7 @@ def test_a_valid_pair_costs_so_much_over_all_queries(relation, in_place):  # all
 OTHER_SETTINGS = {**US.to_dict(), "tau": {**US.tau, "PH2": 3, "PH3": 2}, "state_filter": ["11", "56"]}
 
 
-def test_other_thresholds():
+def test_other_thresholds():  # its pair is counted twice
     config = OTHER_SETTINGS
     pair = worst_pair("PH2", "usa_*", config=config)
     assert pair.label == "a spouse leaves a family of 5"

@@ -53,7 +53,7 @@ def spent(result):
     return sum(budget * change / US.stability(name) ** 2 for name, change, budget in changes)
 
 
-def test_stability_change_is_the_difference_of_the_tables(database, bundled):
+def test_stability_change_is_the_difference_of_the_tables(database, bundled):  # the bundled households are counted
     persons, units, geo = bundled
     changed = np.where(np.arange(len(persons)) == 1234, 5, persons["QAGE"])  # an adult is a child
     other = Frame({**persons.to_dict(), "QAGE": changed})
@@ -70,7 +70,7 @@ def test_stability_change_is_the_difference_of_the_tables(database, bundled):
     assert change["L2_SQUARED"].max() == 2
 
 
-def test_levels_are_those_with_a_budget():
+def test_levels_are_those_with_a_budget():  # two tabulations
     pair = worst_pair("PH2", "state_*", config="pr")
     change = stability_change(pair.x, pair.y, config="pr")
     assert set(change["LEVEL"]) == {"state_*", "state_A-G", "state_H,I"}
@@ -146,7 +146,7 @@ def test_a_person_moves_at_most_so_much_where_rows_are_derived(change):
 
 @settings(max_examples=70)
 @given(change=declared_change())
-def test_a_row_moves_at_most_so_much_as_it_is_declared(change):
+def test_a_row_moves_at_most_so_much_as_it_is_declared(change):  # 70 examples
     """Lemma 6, theorems 1 and 2, in the model of the production code."""
     result = changes(*change)
     for name, (rows, squared) in result.items():

@@ -122,7 +122,7 @@ def test_rows_that_are_known_share_half_of_the_error_probability():
     assert [event.share for event in known.registered_events] == [0.25, 0.25]
 
 
-def test_columns_that_data_do_not_have_may_hold_anything():
+def test_columns_that_data_do_not_have_may_hold_anything():  # 400 data frames
     """The index of a sorted frame is one: no two tables have a row in common."""
     pair = NeighborPair.add_row(RECORDS, PERSON)
     drawn = partial(synthetic, on_y=0.25)

@@ -79,7 +79,7 @@ def test_a_result_names_files_but_not_where_they_are(plaudit: Command, tmp_path:
     assert "--spec spec.json --set groups=groups.json" in result.provenance["command"]
 
 
-def test_the_other_commands_take_persons_too(plaudit: Command) -> None:
+def test_the_other_commands_take_persons_too(plaudit: Command) -> None:  # four commands
     persons = (*AREAS, *SPEC, "--seed", "1")
     (found,) = strict(plaudit("estimate", "bottom-up", *persons, "--json").out).values()
     assert (found["areas"], found["settings"]["pair"][:14]) == (16, "1 person added")
