@@ -84,7 +84,7 @@ READERS = {"algorithms.schema", "algorithms.phsafe.budget", "algorithms.nist.con
 WORKERS = {"algorithms.noise.drawing", "algorithms.topdown.estimate"}  # that share work out
 MOST_MODULES, MOST_LINES = 16, 400
 # Lines, at most 2% more than there are.
-WEIGHT = {"audit": 23_790, "algorithms": 20_200, "experiments": 8_050, "tests": 42_075}
+WEIGHT = {"audit": 23_790, "algorithms": 20_200, "experiments": 8_050, "tests": 41_990}
 LONGER = {"algorithms.topdown.estimation.kernels"}  # compiled once and cached by file
 
 
