@@ -45,8 +45,8 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
         made.append((rng.bit_generator.seed_seq.spawn_key, size))
         return mechanism(data, size, rng)
 
-    result = early(noting, claim.at(0.9 * claim.budget), size=100)
-    assert sum(size for _, size in made) == result.size <= 100
+    result = early(noting, claim.at(0.9 * claim.budget), size=600)
+    assert sum(size for _, size in made) == result.size <= 600
     runs = sum(side["runs"] for side in result.counts.values())
     assert (result.selection, result.selection + runs) == (12, result.size)
     bet_on = [key for key, _ in made if key[0] == 7]
@@ -56,7 +56,7 @@ def test_size_is_every_call_of_the_mechanism_and_a_file_is_computed_again(kind, 
     ((_, read),) = read_audits(tmp_path / "audit.json")
     again = verify_result(read)
     assert (again.measured, again.detectable, again.verdict) == (result.measured, result.detectable, result.verdict)
-    same = early(mechanism, result.claim, size=100, n_jobs=2)
+    same = early(mechanism, result.claim, size=600, n_jobs=2)
     assert (same.counts, same.size, same.event) == (result.counts, result.size, result.event)
 
 
